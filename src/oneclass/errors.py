@@ -1,0 +1,46 @@
+"""The exceptions of oneclass, one tree.
+
+    OneClassError
+    ├── InvalidRowsError          (ValueError)      rows that cannot be learnt or scored: what, which row, which column
+    │   └── InvalidRowTypeError   (TypeError)       cells that are no numbers at all
+    ├── InvalidParameterError     (ValueError)      a parameter outside its range
+    ├── KernelError               (ValueError)      a kernel that overflows, has the wrong shape, is not positive definite
+    ├── NotLearntError            (NotFittedError)  scored before anything was learnt
+    └── StateError                (ValueError)      bytes that are damaged, foreign or from a newer version
+
+Each also derives from the class that scikit-learn's checks expect. After any of them the model is as it was before the call.
+"""
+
+from sklearn.exceptions import NotFittedError
+
+
+class OneClassError(Exception):
+    """The root of every exception that oneclass raises itself."""
+
+
+class InvalidRowsError(OneClassError, ValueError):
+    """Rows that cannot be learnt or scored; the message says what is wrong, where, and what to do."""
+
+
+class InvalidRowTypeError(InvalidRowsError, TypeError):
+    """Cells that are neither numbers nor text that spells one."""
+
+
+class InvalidParameterError(OneClassError, ValueError):
+    """A parameter outside its range; the message names the value and the range."""
+
+
+class KernelError(OneClassError, ValueError):
+    """A kernel that overflows, returns the wrong shape, or is not positive definite on the rows at hand."""
+
+
+class NotLearntError(OneClassError, NotFittedError):
+    """Something was asked of a model that has learnt no row yet."""
+
+
+class StateError(OneClassError, ValueError):
+    """Saved bytes that are damaged, not ours, or written by a newer version."""
+
+
+class NoAlarmWarning(UserWarning):
+    """The window is too small for the alarm rate: no row can be flagged, and the threshold is infinite."""

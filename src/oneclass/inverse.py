@@ -1,0 +1,95 @@
+"""The explicit inverse of a matrix whose rows live in the slots of a ring, for chunks of few rows.
+
+Overwriting one row and column of Φ = K + diag(ridge) changes P = Φ⁻¹ by a matrix of rank two: a few n² flops against n³/3 for a
+factorisation. The symmetric form used here, in one triangle, does not drift like the paper's recursion (docs/mathematics.md). But P
+is the memory of its own path: unlike a factor it must be saved, and it is computed afresh after every turn of the ring.
+Knows nothing of kernels or alarms.
+"""
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from oneclass.types import Floats
+
+REFINE_ABOVE = 1e-10
+GIVE_UP_ABOVE = 1e-6
+
+
+class RingInverse:
+    """P = (K + diag(ridge))⁻¹ and β = P targets, kept right while rows are overwritten one at a time.
+
+    The residual of β is looked at after every chunk and β refined where it exceeds 1e-10 of the targets; above 1e-6, or at a pivot
+    that is not positive, `replace` and `settle` answer False and the inverse is of no more use. Within one turn of 150 rows, a fifth of
+    them duplicates, the error was 1e-14 at C = 1 and 2e-9 at C = 1e4, the largest C it is used for.
+    """
+
+    def __init__(self, kernel: Floats, inverse: Floats, solution: Floats, replaced: int = 0) -> None:
+        self.kernel = kernel  # (n, n), symmetric
+        self.inverse = inverse  # (n, n) in Fortran order; only the lower triangle means anything
+        self.solution = solution  # β, (n,) or (n, k)
+        self.replaced = replaced  # rows overwritten since P was computed afresh
+
+    @classmethod
+    def afresh(cls, kernel: Floats, ridge: Floats, targets: Floats) -> "RingInverse | None":
+        """P and β from one Cholesky factorisation, n³ flops; None if the matrix is not positive definite."""
+        matrix = np.array(kernel, order="F")
+        matrix.flat[:: len(matrix) + 1] += ridge
+        factor, failed = lapack.dpotrf(matrix, lower=1, overwrite_a=1)
+        if failed:
+            return None
+        solution, _ = lapack.dpotrs(factor, targets, lower=1)
+        inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
+        return cls(kernel, inverse, solution)
+
+    def diagonal(self) -> Floats:
+        """The diagonal of P."""
+        return self.inverse.diagonal()
+
+    def replace(self, slot: int, row: Floats, ridge: float, target: Floats) -> bool:
+        """Overwrite one row: forget the old one by eq. (24), learn the new one by eqs. (15)-(19), in one update of rank two.
+
+        `row` is K[slot, :] with k(x, x) in place. Nothing has changed when the answer is False.
+        """
+        forgotten = np.concatenate([self.inverse[slot, :slot], self.inverse[slot:, slot]])
+        pivot = float(forgotten[slot])
+        link = row.copy()
+        link[slot] = 0.0
+        # P link, less what the forgotten row contributed to it: the new row as the remaining ones explain it.
+        learnt = blas.dsymv(1.0, self.inverse, link, lower=1)
+        unit = forgotten / pivot
+        learnt -= unit * learnt[slot]
+        schur = float(row[slot]) + ridge - float(link @ learnt)
+        if not (pivot > 0.0 and schur > 0.0):
+            return False
+        learnt[slot] = -1.0
+        solution = self.solution - np.multiply.outer(unit, self.solution[slot])
+        solution += np.multiply.outer(learnt, (link @ solution - target) / schur)
+        # P - pivot·unit·unitᵀ + learnt·learntᵀ/schur, written as one product so that P is walked through once.
+        gain, loss = learnt * schur**-0.5, unit * pivot**0.5
+        self.inverse = blas.dsyr2(0.5, gain + loss, gain - loss, a=self.inverse, lower=1, overwrite_a=1)
+        self.kernel[slot] = row
+        self.kernel[:, slot] = row
+        self.solution = solution
+        self.replaced += 1
+        return True
+
+    def settle(self, ridge: Floats, targets: Floats) -> bool:
+        """Refine β if its residual asks for it; False if it stays too large."""
+        size = float(np.abs(targets).max()) or 1.0
+        residual = self._residual(ridge, targets)
+        worst = float(np.abs(residual).max())
+        if worst > REFINE_ABOVE * size:
+            self.solution = self.solution + _symmetric_product(self.inverse, residual)
+            worst = float(np.abs(self._residual(ridge, targets)).max())
+        return worst <= GIVE_UP_ABOVE * size
+
+    def _residual(self, ridge: Floats, targets: Floats) -> Floats:
+        beta = self.solution
+        return targets - _symmetric_product(self.kernel.T, beta) - (ridge * beta.T).T
+
+
+def _symmetric_product(matrix: Floats, values: Floats) -> Floats:
+    """matrix @ values from the lower triangle of `matrix` alone, which halves the memory walked through."""
+    if values.ndim == 1:
+        return blas.dsymv(1.0, matrix, values, lower=1)
+    return blas.dsymm(1.0, matrix, values, lower=1)

@@ -1,0 +1,159 @@
+"""What a watcher needs of a model, and how any detector with scikit-learn's calls is made to give it."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from oneclass.errors import InvalidParameterError
+from oneclass.types import Bools, Floats, Ints
+
+
+class Judged(Protocol):
+    """What a model says of some rows."""
+
+    @property
+    def distances(self) -> Floats:
+        """How abnormal each row is; higher is more."""
+
+    @property
+    def threshold(self) -> float:
+        """The largest distance that is no alarm."""
+
+    @property
+    def alarms(self) -> Bools:
+        """Which rows lie beyond it."""
+
+    @property
+    def p_values(self) -> Floats:
+        """The p-value of each row, NaN where the model has none."""
+
+    @property
+    def knows_p_values(self) -> bool:
+        """Whether p-values cost nothing more."""
+
+    def of(self, chosen: Bools) -> Self:
+        """The same for some of the rows."""
+
+    def without_kernel(self) -> Self:
+        """The same without what was only kept for learning these rows."""
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A model whose rows are checked once, by `admit`, and then judged and learnt as they are."""
+
+    window: int | None
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether there is anything to judge with."""
+
+    def admit(self, X: object) -> Floats:
+        """Rows from outside, checked."""
+
+    def judge(self, rows: Floats) -> Any:
+        """A `Judged` of rows that were admitted."""
+
+    def learn(self, rows: Floats, judged: Any = None) -> None:
+        """Learn a chunk of rows that were admitted."""
+
+    @property
+    def can_forget(self) -> bool:
+        """Whether learnt rows can be taken back."""
+
+    def take_back(self, ages: Ints) -> Floats:
+        """Forget learnt rows, counted from the oldest in the window, and return them."""
+
+    def all_or_nothing(self) -> AbstractContextManager[None]:
+        """A context that leaves the model as it was if anything fails inside."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a detector with scikit-learn's calls says of some rows."""
+
+    distances: Floats
+    threshold: float
+    p_values: Floats
+    knows_p_values: bool = True
+
+    @property
+    def alarms(self) -> Bools:
+        """Which rows lie beyond the threshold."""
+        return self.distances > self.threshold
+
+    def of(self, chosen: Bools) -> "Scores":
+        """The same for some of the rows."""
+        return Scores(self.distances[chosen], self.threshold, self.p_values[chosen])
+
+    def without_kernel(self) -> "Scores":
+        """Itself."""
+        return self
+
+
+class Adapted:
+    """Any detector with `partial_fit`, `score_samples` and `offset_`, in a watcher's hands."""
+
+    def __init__(self, detector: Any) -> None:
+        for call in ("partial_fit", "score_samples"):
+            if not callable(getattr(detector, call, None)):
+                raise InvalidParameterError(f"{detector!r} cannot be watched: it has no {call}")
+        self.detector = detector
+        self.window: int | None = getattr(detector, "window", None)
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the detector has been fitted."""
+        try:
+            check_is_fitted(self.detector)
+        except NotFittedError:
+            return False
+        return True
+
+    def admit(self, X: object) -> Floats:
+        """Finite numbers; the detector's own calls check the rest."""
+        rows: Floats = check_array(X, dtype=np.float64, copy=True)
+        return rows
+
+    def judge(self, rows: Floats) -> Scores:
+        """Minus the detector's scores against minus its offset."""
+        has_p_values = callable(getattr(self.detector, "p_values", None))
+        p_values = self.detector.p_values(rows) if has_p_values else np.full(len(rows), np.nan)
+        return Scores(-self.detector.score_samples(rows), -float(self.detector.offset_), p_values)
+
+    def learn(self, rows: Floats, judged: object = None) -> None:  # noqa: ARG002 - the protocol's; a foreign detector has no use for it
+        """One `partial_fit`."""
+        self.detector.partial_fit(rows)
+
+    @property
+    def can_forget(self) -> bool:
+        """Whether the detector has `forget` and a `window_` to count in."""
+        return callable(getattr(self.detector, "forget", None)) and hasattr(self.detector, "window_")
+
+    def take_back(self, ages: Ints) -> Floats:
+        """The detector's own `forget`."""
+        rows: Floats = np.array(self.detector.window_)[ages]
+        self.detector.forget(ages)
+        return rows
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Puts the detector's attributes back if anything fails."""
+        before = deepcopy(vars(self.detector))
+        try:
+            yield
+        except BaseException:
+            vars(self.detector).clear()
+            vars(self.detector).update(before)
+            raise
+
+
+def learner_for(model: Any) -> Learner:
+    """The model itself if it can be watched as it is, else an adapter round it."""
+    return model if isinstance(model, Learner) else Adapted(model)

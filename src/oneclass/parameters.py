@@ -1,0 +1,127 @@
+"""From the parameters a user asked for to those in force: a kernel with a width, a C, and a scale for each feature."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from oneclass.errors import InvalidParameterError
+from oneclass.kernels import WITH_WIDTH, WITHOUT_WIDTH, FunctionKernel, Kernel, Laplacian, from_spec
+from oneclass.tuning import balanced_C, median_width, scale_of
+from oneclass.types import Floats, KernelFunction
+
+ThresholdRule = Literal["leave-one-out", "training"]
+THRESHOLD_RULES = ("leave-one-out", "training")
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The kernel and regularisation in force, and what each feature is divided by before anything else."""
+
+    kernel: Kernel
+    C: float
+    scale: Floats
+
+    def scaled(self, rows: Floats) -> Floats:
+        """The rows as the kernel sees them."""
+        return rows / self.scale
+
+    @property
+    def width(self) -> float:
+        """The width of the kernel; NaN where it has none."""
+        return float(getattr(self.kernel, "width", np.nan))
+
+    def to_values(self) -> dict[str, Any]:
+        """The parameters as plain data."""
+        return {"kernel": self.kernel.spec(), "C": self.C, "scale": self.scale.tolist()}
+
+    @classmethod
+    def from_values(cls, values: dict[str, Any], function: KernelFunction | Kernel | None) -> "Parameters":
+        """What `to_values` described."""
+        return cls(from_spec(values["kernel"], function), values["C"], np.array(values["scale"], dtype=float))
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for, checked."""
+
+    kernel: str | Kernel
+    width: float | None  # None: choose
+    C: float | None  # None: choose
+    alarm_rate: float
+    threshold: ThresholdRule
+    window: int | None
+
+    @property
+    def chooses_width(self) -> bool:
+        """Whether width and scale come from the rows. A given width means raw rows, as in the paper, and so does a kernel object."""
+        return self.width is None and self.kernel in WITH_WIDTH
+
+    @property
+    def depends_on_rows(self) -> bool:
+        """Whether other rows would give other parameters."""
+        return self.chooses_width or self.C is None
+
+    def parameters_for(self, rows: Floats) -> Parameters:
+        """The parameters in force for these rows."""
+        scale = scale_of(rows) if self.chooses_width else np.ones(rows.shape[1])
+        scaled = rows / scale
+        kernel = self._kernel_for(scaled)
+        C = balanced_C(kernel.diagonal(scaled)) if self.C is None else self.C
+        return Parameters(kernel, C, scale)
+
+    def _kernel_for(self, scaled: Floats) -> Kernel:
+        if isinstance(self.kernel, Kernel):
+            return self.kernel
+        if self.kernel in WITHOUT_WIDTH:
+            return WITHOUT_WIDTH[self.kernel]()
+        kind = WITH_WIDTH[self.kernel]
+        metric = "cityblock" if kind is Laplacian else "euclidean"
+        return kind(width=median_width(scaled, metric) if self.width is None else self.width)
+
+
+def request(  # noqa: PLR0913 - the six public parameters of both models
+    *, kernel: object, width: object, C: object, alarm_rate: object, threshold: object, window: object
+) -> Request:
+    """The public parameters of a model, checked; InvalidParameterError says which one is wrong, and what it may be."""
+    chosen = _checked_kernel(kernel)
+    if isinstance(chosen, Kernel) and not isinstance(chosen, FunctionKernel) and width != "auto":
+        raise InvalidParameterError(f"width={width!r}: the kernel {chosen!r} brings its own width; leave width at 'auto'")
+    rate = _number("alarm_rate", alarm_rate, above=0.0, below=1.0, hint="a share of normal rows, such as 0.05")
+    if threshold not in THRESHOLD_RULES:
+        raise InvalidParameterError(f"threshold={threshold!r}: choose one of {', '.join(map(repr, THRESHOLD_RULES))}")
+    if window is not None and (isinstance(window, bool) or not isinstance(window, int | np.integer) or window < 2):
+        raise InvalidParameterError(f"window={window!r}: give a whole number of rows, at least 2, or None to keep all")
+    return Request(
+        kernel=chosen,
+        width=None if _is_auto(width) else _number("width", width, hint="the σ of exp(-||x-y||²/σ²), or 'auto'"),
+        C=None if _is_auto(C) else _number("C", C, above=1e-300, hint="the λ of I/λ, larger is less regularised, or 'auto'"),
+        alarm_rate=rate,
+        threshold=threshold,  # type: ignore[arg-type]  # one of THRESHOLD_RULES, checked above
+        window=None if window is None else int(window),
+    )
+
+
+def _checked_kernel(kernel: object) -> str | Kernel:
+    if isinstance(kernel, str) and kernel in (*WITH_WIDTH, *WITHOUT_WIDTH):
+        return kernel
+    if isinstance(kernel, Kernel):
+        return kernel
+    if callable(kernel) and not isinstance(kernel, type):
+        return FunctionKernel(kernel)
+    names = ", ".join(map(repr, (*WITH_WIDTH, *WITHOUT_WIDTH)))
+    raise InvalidParameterError(
+        f"kernel={kernel!r}: choose one of {names}, an object of oneclass.kernels such as RBF(2.0), or a function k(X, Y) -> matrix"
+    )
+
+
+def _is_auto(value: object) -> bool:
+    return isinstance(value, str) and value == "auto"
+
+
+def _number(name: str, value: object, *, above: float = 0.0, below: float = np.inf, hint: str) -> float:
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not is_number or not above < value < below:  # type: ignore[operator]  # a number, as just checked
+        bounds = f"above {above:g}" if below == np.inf else f"above {above:g} and below {below:g}"
+        raise InvalidParameterError(f"{name}={value!r}: give a finite number {bounds} ({hint})")
+    return float(value)  # type: ignore[arg-type]  # a number, as just checked

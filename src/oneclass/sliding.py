@@ -1,0 +1,290 @@
+"""Learning and forgetting: how one state of the window becomes the next. Rows come in checked; what comes out is a `Normality`.
+
+The state proper is small: the rows in their slots, β, the threshold, the leave-one-out distances. Two things are kept beside it:
+the factor, which is a cache (a pure function of the rows in their slots) and is never saved, and the explicit inverse of the
+per-row path, which is that path's memory and is saved.
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from oneclass.errors import KernelError, NoAlarmWarning
+from oneclass.factor import Factor, IndefiniteError, block_size
+from oneclass.inverse import RingInverse
+from oneclass.normality import Framework, Judgement, Normality, leave_one_out, per_row, require_finite
+from oneclass.parameters import Parameters, Request
+from oneclass.threads import one_blas_thread
+from oneclass.threshold import leave_one_out_threshold, training_threshold
+from oneclass.types import Floats, Ints
+from oneclass.window import Ring, spans
+
+ROWS_TO_CHOOSE_FROM = 150
+"""Automatic parameters are chosen again with every chunk until the model has learnt so many rows (or its window), and then kept."""
+
+_INVERSE_WINDOW_PER_ROW = 40
+"""The per-row path is for chunks of at most window / 40 rows; benchmarks/paths.py shows where the two paths cross."""
+_INVERSE_LARGEST_C = 1e4
+"""... and for C · k(x, x) up to this: beyond, the explicit inverse loses digits that a factor keeps."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The window after a chunk, before anything is solved for it."""
+
+    ring: Ring
+    rows: Floats  # in slots, raw
+    scaled: Floats  # in slots, as the kernel sees them
+    parameters: Parameters
+    slots: Ints  # the slots that are new, oldest row first
+    kernel: Floats  # K[slots, :]
+    is_continued: bool  # the other slots are as they were, rows and parameters
+    chosen_from: int  # how many of the oldest rows the parameters were chosen from
+
+
+class SlidingModel:
+    """A kernel model of the rows in a window that learns chunks and forgets rows exactly.
+
+    Learning a chunk equals fitting the window afresh: to rounding always, and on the factor's path to the last bit for the same rows
+    in the same slots. A call that raises leaves everything as it was.
+    """
+
+    def __init__(self, framework: Framework, request: Request) -> None:
+        self.framework = framework
+        self.request = request
+        self.reset()
+
+    def reset(self) -> None:
+        """Back to nothing learnt."""
+        self.now: Normality | None = None
+        self.learnt = 0  # rows learnt since the beginning, less those taken back
+        self.chosen_from = 0
+        self.rest = 0  # rows to learn by the factor after the inverse was given up
+        self.inverse: RingInverse | None = None
+        self._factor: Factor | None = None
+        self.has_warned = False
+
+    def learn(self, rows: Floats, judged: Judgement | None = None) -> None:
+        """Learn a chunk of one row or more and forget the oldest rows beyond the window: Algorithms 1 and 2.
+
+        `judged` is what `now.judge(rows)` answered, if it was asked: its kernel values are then used again.
+        """
+        with one_blas_thread(self.request.window or self.learnt + len(rows)):
+            step = self._appended(rows, judged)
+            if not (self._takes_inverse(step) and self._learn_by_inverse(step)):
+                self._learn_by_factor(step)
+            self.learnt += len(rows)
+            self.rest = max(0, self.rest - len(rows))
+
+    def forget(self, ages: Ints) -> None:
+        """Remove rows, counted from the oldest, as if they had never been learnt; no cache, inverse or parameter keeps a trace."""
+        now = self.now
+        if now is None:
+            return
+        kept = np.delete(np.arange(now.ring.size), ages)
+        if not len(kept):
+            self.reset()
+            return
+        survivors = int(np.searchsorted(kept, self.chosen_from))
+        is_tainted = self.request.depends_on_rows and survivors < self.chosen_from
+        with one_blas_thread(len(kept)):
+            self._learn_by_factor(self._anew(now.window[kept], None if is_tainted else now.parameters, survivors))
+            self.learnt -= now.ring.size - len(kept)
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Whatever fails inside, the state is afterwards what it was before. A call with many chunks in it is one piece."""
+        before, written = dict(vars(self)), self.inverse and self.inverse.replaced
+        try:
+            yield
+        except BaseException:
+            vars(self).update(before)
+            self._factor = None
+            if self.inverse is not None and self.inverse.replaced != written:
+                self.inverse = None  # written over since; the next chunk computes it afresh
+            raise
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copies: all but the cache."""
+        return {**vars(self), "_factor": None}
+
+    # What the window becomes
+
+    def _appended(self, rows: Floats, judged: Judgement | None) -> _Step:
+        now, capacity = self.now, self.request.window
+        if now is None:
+            return self._anew(rows if capacity is None else rows[-capacity:], None, 0)
+        parameters = None if self._is_choosing else now.parameters
+        # A function kernel is asked for the whole matrix at once: nothing says that it rounds a part of it in the same way.
+        if parameters is None or not parameters.kernel.is_pairwise or not now.ring.can_place(len(rows)):
+            known = np.concatenate([now.window, rows])
+            known = known if capacity is None else known[-capacity:]
+            return self._anew(known, parameters, max(0, self.chosen_from - (now.ring.size + len(rows) - len(known))))
+        ring, slots = now.ring.place(len(rows))
+        scaled = parameters.scaled(rows)
+        return _Step(
+            ring,
+            _overwritten(now.rows, slots, rows),
+            _overwritten(now.scaled, slots, scaled),
+            parameters,
+            slots,
+            _kernel_rows(now, scaled, slots, judged),
+            is_continued=True,
+            chosen_from=max(0, self.chosen_from - (now.ring.size + len(rows) - ring.size)),
+        )
+
+    def _anew(self, rows: Floats, parameters: Parameters | None, chosen_from: int) -> _Step:
+        """A window whose every slot is new, rows in order of age; parameters are chosen from it unless they are given."""
+        ring, slots = Ring(self.request.window).place(len(rows))
+        if parameters is None:
+            parameters, chosen_from = self.request.parameters_for(rows), len(rows)
+        scaled = parameters.scaled(rows)
+        kernel = parameters.kernel(scaled, scaled)
+        require_finite(kernel)
+        if not parameters.kernel.is_pairwise:
+            _require_positive_semidefinite(kernel, parameters)
+        return _Step(ring, rows.copy(), scaled, parameters, slots, kernel, is_continued=False, chosen_from=chosen_from)
+
+    @property
+    def _is_choosing(self) -> bool:
+        enough = min(self.request.window or ROWS_TO_CHOOSE_FROM, ROWS_TO_CHOOSE_FROM)
+        return self.request.depends_on_rows and self.learnt < enough
+
+    # Solving for it
+
+    def _takes_inverse(self, step: _Step) -> bool:
+        """The fixed rule in n, s and C that chooses the path; timing never does."""
+        few = len(step.slots) * _INVERSE_WINDOW_PER_ROW <= step.ring.size
+        if not (few and step.is_continued and self.now is not None and self.now.ring.is_full and self.rest == 0):
+            return False
+        return step.parameters.C * float(step.parameters.kernel.diagonal(step.scaled).max()) <= _INVERSE_LARGEST_C
+
+    def _learn_by_inverse(self, step: _Step) -> bool:
+        """Overwrite row by row in the explicit inverse; False, with nothing learnt, if it has lost its accuracy."""
+        ridge, targets = self._equations(step)
+        # Taken out while it is written to: whatever interrupts this leaves no half-written inverse behind.
+        inverse, self.inverse = self.inverse, None
+        if inverse is not None and inverse.replaced < step.ring.size:
+            is_sound = all(
+                inverse.replace(int(slot), row, ridge[slot], targets[slot])
+                for slot, row in zip(step.slots, self._rows_to_write(step), strict=True)
+            )
+        else:
+            inverse = None  # its n² numbers are let go before their successors are made
+            inverse = RingInverse.afresh(step.parameters.kernel(step.scaled, step.scaled), ridge, targets)
+            is_sound = inverse is not None
+        if inverse is None or not is_sound or not inverse.settle(ridge, targets):
+            self.rest = step.ring.size
+            return False
+        self._commit(step, inverse.solution, ridge, inverse.diagonal())
+        self.inverse, self._factor = inverse, None
+        return True
+
+    def _rows_to_write(self, step: _Step) -> Floats:
+        """K[slots, :] as it is at the moment each row is written: the slots of the rows after it still hold what was there before."""
+        if len(step.slots) == 1 or self.now is None:
+            return step.kernel
+        rows = step.kernel.copy()
+        before = step.parameters.kernel(step.scaled[step.slots], self.now.scaled[step.slots])
+        rows[:, step.slots] = np.triu(before, 1) + np.tril(rows[:, step.slots])
+        return rows
+
+    def _learn_by_factor(self, step: _Step) -> None:
+        """Factorise what the chunk has changed; raises KernelError, with nothing learnt, if that cannot be done."""
+        ridge, targets = self._equations(step)
+        factor, self._factor = self._factor, None  # taken out, for the same reason as the inverse
+        if factor is not None and step.is_continued:
+            written = 0
+            for part in spans(step.slots):
+                count = part.stop - part.start
+                factor.write(part, step.kernel[written : written + count])
+                written += count
+        else:
+            factor = Factor(block_size(step.ring.capacity))
+            whole = step.parameters.kernel(step.scaled, step.scaled) if step.is_continued else step.kernel
+            factor.write(slice(0, step.ring.size), whole)
+        try:
+            factor.factorise(ridge)
+        except IndefiniteError as failure:
+            raise KernelError(_not_positive_definite(step, failure.slot)) from None
+        needs_diagonal = self.request.threshold == "leave-one-out"
+        self._commit(step, factor.solve(targets), ridge, factor.inverse_diagonal() if needs_diagonal else None)
+        self._factor, self.inverse = factor, None
+
+    def _equations(self, step: _Step) -> tuple[Floats, Floats]:
+        """The ridge and the targets of (K + diag(ridge)) β = T, in slots."""
+        return np.full(step.ring.size, 1.0 / step.parameters.C), self.framework.targets(step.scaled)
+
+    def _commit(self, step: _Step, beta: Floats, ridge: Floats, inverse_diagonal: Floats | None) -> None:
+        """Equations (26) and (27): distances and threshold; then, as nothing can fail any more, the new state."""
+        left_out = None if inverse_diagonal is None else np.sort(leave_one_out(self.framework, beta, inverse_diagonal))
+        if left_out is not None and self.request.threshold == "leave-one-out":
+            threshold = leave_one_out_threshold(left_out, self.request.alarm_rate)
+        else:
+            threshold = training_threshold(np.sort(self.framework.distances(per_row(ridge, beta))), self.request.alarm_rate)
+        if threshold == np.inf and not self.has_warned:
+            self._warn(step.ring.size)
+        self.now = Normality(
+            self.framework, step.parameters, step.ring, step.rows, step.scaled, np.ascontiguousarray(beta), threshold, left_out
+        )
+        self.chosen_from = step.chosen_from
+
+    def _warn(self, size: int) -> None:
+        needed = int(np.ceil(1.0 / self.request.alarm_rate)) - 1
+        warnings.warn(
+            f"{size} rows are too few for alarm_rate={self.request.alarm_rate}: no leave-one-out p-value of {size} rows is that "
+            f"small, so no row will be flagged before {needed} rows are learnt (the threshold is infinite until then)",
+            NoAlarmWarning,
+            stacklevel=6,
+        )
+        self.has_warned = True
+
+
+def _overwritten(old: Floats, slots: Ints, new: Floats) -> Floats:
+    """A copy of `old` with `new` in the slots, which may lie behind its end."""
+    if slots[-1] >= len(old):
+        return np.concatenate([old, new])
+    rows = old.copy()
+    rows[slots] = new
+    return rows
+
+
+def _kernel_rows(now: Normality, scaled: Floats, slots: Ints, judged: Judgement | None) -> Floats:
+    """K[slots, :] as the window will be: the chunk against the rows that stay and against itself, equations (12) and (13)."""
+    kernel = now.parameters.kernel
+    old = judged.kernel if judged is not None and judged.by is now else None
+    old = kernel(scaled, now.scaled) if old is None else old
+    own = kernel(scaled, scaled)
+    if now.ring.is_full:
+        new = old.copy()
+        new[:, slots] = own
+    else:
+        new = np.concatenate([old, own], axis=1)
+    if not np.isfinite(new.sum()):
+        require_finite(new)
+    return new
+
+
+def _require_positive_semidefinite(kernel: Floats, parameters: Parameters) -> None:
+    """What is taken on trust of the built-in kernels is looked at in a user's function."""
+    size = float(np.abs(kernel).max()) or 1.0
+    if float(np.abs(kernel - kernel.T).max()) > 1e-8 * size:
+        raise KernelError(f"{parameters.kernel!r} is no kernel: k(x, y) and k(y, x) differ")
+    smallest = float(np.linalg.eigvalsh(kernel)[0])
+    if smallest < -1e-8 * size * len(kernel):
+        raise KernelError(
+            f"{parameters.kernel!r} is not positive definite on these {len(kernel)} rows: the smallest eigenvalue of its matrix is "
+            f"{smallest:.3g}. Choose a function whose matrix has none below zero, such as a product or sum of kernels"
+        )
+
+
+def _not_positive_definite(step: _Step, slot: int) -> str:
+    row = int(np.flatnonzero(step.ring.by_age == slot)[0])
+    return (
+        f"K + I/C is not positive definite at row {row} of the window (0 = oldest): with {step.parameters.kernel!r} and "
+        f"C={step.parameters.C:g} the rows are too alike for float64. Choose a smaller C, or a smaller width"
+    )

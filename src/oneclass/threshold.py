@@ -1,0 +1,44 @@
+"""Thresholds and p-values from the distances of normal rows. Arrays in, numbers out; knows nothing of kernels."""
+
+import numpy as np
+
+from oneclass.types import Floats
+
+
+def most_at_rate(n: int, rate: float) -> int:
+    """The largest m with m / n <= rate, as floats compare.
+
+    Rounding of the product n * rate must not decide: 0.29 * 100 is 28.999… in floats, and yet 29 of 100 rows are 29 %.
+    """
+    m = int(n * rate)
+    while (m + 1) / n <= rate:
+        m += 1
+    while m / n > rate:
+        m -= 1
+    return m
+
+
+def training_threshold(ascending: Floats, alarm_rate: float) -> float:
+    """The distance at 1-based index ceil(n(1 - alarm_rate)): exactly floor(n * alarm_rate) rows can lie strictly above it.
+
+    The rule of the authors' code. Equation (27) counts one row further and names row 0 when n * alarm_rate < 1.
+    """
+    n = len(ascending)
+    return float(ascending[n - 1 - most_at_rate(n, alarm_rate)])
+
+
+def leave_one_out_threshold(ascending: Floats, alarm_rate: float) -> float:
+    """The distance at 1-based index ceil((n + 1)(1 - alarm_rate)), so that an alarm is exactly a p-value <= alarm_rate.
+
+    Infinite when (n + 1) * alarm_rate < 1: no p-value of n rows is that small.
+    """
+    n = len(ascending)
+    flagged = most_at_rate(n + 1, alarm_rate)
+    return float(ascending[n - flagged]) if flagged else float("inf")
+
+
+def p_values(ascending: Floats, distances: Floats) -> Floats:
+    """(1 + number of `ascending` distances >= d) / (n + 1) for each d: the share of normal rows expected to lie as far out."""
+    n = len(ascending)
+    as_far = n - np.searchsorted(ascending, distances, side="left")
+    return (1.0 + as_far) / (n + 1.0)

@@ -1,0 +1,35 @@
+"""Parameters from the rows alone, by plain rules. Arrays in, numbers out.
+
+The rules are deliberately simple. scale: the standard deviation of each feature. width: the median distance between two rows.
+C: one over the mean of k(x, x), which is 1 for the kernels with a width; a small C is also what protects a window that has a few
+outliers in it.
+"""
+
+import numpy as np
+from scipy.spatial.distance import pdist
+
+from oneclass.types import Floats
+
+_MOST_ROWS = 500
+
+
+def scale_of(rows: Floats) -> Floats:
+    """The standard deviation of each feature; 1 where a feature is constant up to rounding."""
+    centre = np.abs(rows).max(axis=0)
+    # Divided by the largest value first, so that squares neither overflow nor vanish.
+    safe = np.where(centre > 0, centre, 1.0)
+    spread = (rows / safe).std(axis=0) * safe
+    return np.where(spread > 8 * np.finfo(float).eps * centre, spread, 1.0)
+
+
+def median_width(rows: Floats, metric: str = "euclidean") -> float:
+    """The median of the distances between different rows; 1 where all rows are the same. Every k-th of more than 500 rows is used."""
+    distances = pdist(rows[:: -(-len(rows) // _MOST_ROWS)], metric)
+    distances = distances[distances > 0]
+    return float(np.median(distances)) if len(distances) else 1.0
+
+
+def balanced_C(diagonal: Floats) -> float:
+    """1 / mean k(x, x): kernel and ridge weigh the same. 1 for the kernels with a width."""
+    mean = float(diagonal.mean())
+    return 1.0 / mean if mean > 0 else 1.0

@@ -1,0 +1,14 @@
+"""The shapes of data that the rooms of oneclass hand to each other."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+KernelFunction: TypeAlias = Callable[[Floats, Floats], Floats]
+"""A user's kernel: (m, d) rows and (n, d) rows to the (m, n) matrix of their similarities."""

@@ -1,0 +1,127 @@
+"""The only way in for outside data: what passes here is a C-ordered float64 matrix of finite numbers with the features learnt."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from oneclass.errors import InvalidRowsError, InvalidRowTypeError
+from oneclass.types import Bools, Floats, Ints
+
+
+def checked_rows(estimator: BaseEstimator, X: object, *, first_time: bool, at_least: int = 1) -> Floats:
+    """The rows as numbers, in an array that shares nothing with X; the number, names and order of features must be those learnt."""
+    try:
+        rows = validate_data(
+            estimator,
+            X,
+            reset=first_time,
+            dtype=np.float64,
+            order="C",
+            copy=True,
+            ensure_all_finite=False,  # the check below says where
+            ensure_min_samples=at_least,
+        )
+    except TypeError as error:
+        raise InvalidRowTypeError(f"{error}{_first_cell_that_is_no_number(X)}") from error
+    except ValueError as error:
+        raise InvalidRowsError(f"{error}{_first_cell_that_is_no_number(X)}") from error
+    _require_finite(estimator, rows)
+    return np.ascontiguousarray(rows, dtype=np.float64)
+
+
+def learnable(rows: Floats, y: object) -> Floats:
+    """The rows whose label is not -1; all of them without labels."""
+    if y is None:
+        return rows
+    return rows[checked_labels(y, len(rows)) != -1]
+
+
+def checked_labels(labels: object, count: int) -> Any:
+    """Labels as an array of one per row."""
+    array = np.asarray(labels)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.shape != (count,):
+        raise InvalidRowsError(f"{count} rows came with labels of shape {array.shape}: give one label per row")
+    return array
+
+
+def checked_signs(labels: object, count: int) -> Ints:
+    """Labels +1 (normal), -1 (not) or 0 (unknown), one per row; nothing else is taken for a label."""
+    array = checked_labels(labels, count)
+    is_sign = np.isin(array, (-1, 0, 1)) if array.dtype.kind in "iufb" else np.zeros(count, dtype=bool)
+    if not is_sign.all():
+        row = int(np.argmin(is_sign))
+        raise InvalidRowsError(f"the label of row {row} is {array[row]!r}: labels are 1 (normal), -1 (not normal) or 0 (unknown)")
+    return array.astype(np.int64)
+
+
+def checked_indices(indices: object, count: int) -> Ints:
+    """Different whole numbers from 0 to count - 1, ascending; a mask of `count` booleans does as well."""
+    array = np.atleast_1d(np.asarray(indices))
+    if array.dtype == bool and array.shape == (count,):
+        return np.flatnonzero(array)
+    if array.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise InvalidRowsError(f"indices {indices!r}: give whole numbers that count rows of window_, 0 = oldest")
+    if array.min() < 0 or array.max() >= count:
+        worst = array.min() if array.min() < 0 else array.max()
+        raise InvalidRowsError(f"there is no row {worst}: the window has {count} rows, counted from 0 (oldest) to {count - 1}")
+    return np.unique(array).astype(np.int64)
+
+
+@contextmanager
+def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
+    """Whatever fails inside, the attributes of the estimator are afterwards those it had before."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def _require_finite(estimator: BaseEstimator, rows: Floats) -> None:
+    # One sum instead of a mask: a sum that is finite has finite terms, and only one that is not needs a closer look.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(rows.sum()):
+            return
+    bad: Bools = ~np.isfinite(rows)
+    if not bad.any():
+        return
+    row, column = (int(place[0]) for place in np.nonzero(bad))
+    names = getattr(estimator, "feature_names_in_", None)
+    name = f" ({names[column]!r})" if names is not None else ""
+    value = rows[row, column]
+    kind = "NaN" if np.isnan(value) else "infinity"
+    raise InvalidRowsError(
+        f"Input X contains {kind} in row {row}, column {column}{name}; {int(bad.any(axis=1).sum())} of {len(rows)} rows are affected. "
+        f"Leave such rows out, or fill them in, before they reach the model"
+    )
+
+
+def _first_cell_that_is_no_number(X: object) -> str:
+    """Where the trouble is, for a message; empty if no single cell is to blame."""
+    cells = np.asarray(X, dtype=object) if not hasattr(X, "to_numpy") else X.to_numpy()
+    if cells.ndim != 2:
+        return ""
+    for row, column in np.ndindex(*cells.shape):
+        try:
+            float(cells[row, column])
+        except (TypeError, ValueError):
+            return f" (row {row}, column {column} holds {cells[row, column]!r}: turn it into a number or leave the column out)"
+    return ""
+
+
+def require_rows(rows: Floats, at_least: int) -> None:
+    """Raise if fewer rows than needed are left once those labelled -1 are taken out."""
+    if len(rows) < at_least:
+        raise InvalidRowsError(
+            f"{len(rows)} rows to learn (n_samples = {len(rows)}): at least {at_least} that are not labelled -1 are needed"
+        )

@@ -1,0 +1,274 @@
+"""One stream: test each row, then learn, chunk by chunk. Every row of every stream goes through here, whoever calls."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from oneclass.errors import InvalidParameterError, StateError
+from oneclass.kernels import Kernel
+from oneclass.learners import Judged, Learner, learner_for
+from oneclass.loading import model_from_bytes
+from oneclass.policies import Policy, policy_for
+from oneclass.state import Envelope
+from oneclass.types import Bools, Floats, Ints, KernelFunction
+from oneclass.validation import checked_signs
+from oneclass.verdicts import Verdicts
+
+DEFAULT_WARM_UP = 150
+_COUNTS = ("_is_watching", "_seen", "_in_chunk")
+
+
+@dataclass(frozen=True)
+class _Bundle:
+    """Rows of the stream with what is known of them, in order of arrival."""
+
+    rows: Floats
+    numbers: Ints  # the rows' places in the stream
+    signs: Ints  # +1 normal, -1 not, 0 unknown
+    alarms: Bools
+
+    @classmethod
+    def empty(cls, features: int) -> "_Bundle":
+        return cls(np.empty((0, features)), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, bool))
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def of(self, chosen: Bools | slice) -> "_Bundle":
+        return _Bundle(self.rows[chosen], self.numbers[chosen], self.signs[chosen], self.alarms[chosen])
+
+    def labelled(self, numbers: Ints, signs: Ints) -> "_Bundle":
+        """The same rows with late labels for some of them."""
+        order = np.argsort(numbers)
+        at = np.searchsorted(numbers, self.numbers, sorter=order)
+        at = order[np.minimum(at, len(order) - 1)]
+        return replace(self, signs=np.where(numbers[at] == self.numbers, signs[at], self.signs))
+
+    def with_(self, other: "_Bundle") -> "_Bundle":
+        if not len(self):
+            return other
+        pairs = ((getattr(self, name), getattr(other, name)) for name in ("rows", "numbers", "signs", "alarms"))
+        return _Bundle(*(np.concatenate(pair) for pair in pairs))
+
+
+class Watcher:
+    """One stream under watch: each row is tested with the model as it stands, and learnt afterwards, `chunk` by `chunk`.
+
+    Parameters
+    ----------
+    model : `KernelBoundary`, `KernelReconstruction`, or any detector with `partial_fit`, `score_samples` and `offset_`; fitted or
+        not. The watcher owns it from then on.
+    learn : which rows without a label are learnt: "auto", "all", "accepted", "labelled", or a policy object
+    chunk : rows seen between one learning and the next
+    warm_up : rows to learn before anything is tested; None: the window (150 without one), or 0 if the model is fitted
+
+    The verdicts do not depend on how the rows were cut into calls, nor on saves and loads between them, to the last bit.
+
+    Examples
+    --------
+    >>> import numpy as np, oneclass as oc
+    >>> rng = np.random.default_rng(0)
+    >>> watcher = oc.Watcher(oc.KernelBoundary(window=100), chunk=20)
+    >>> verdicts = watcher.watch(rng.normal(size=(100, 2)))
+    >>> verdicts.state[0], len(verdicts)
+    (np.str_('warming'), 100)
+    >>> watcher.watch([[0.0, 0.0], [8.0, 8.0]]).alarm
+    array([False,  True])
+    """
+
+    def __init__(self, model: Any, learn: str | Policy = "auto", chunk: int = 50, warm_up: int | None = None) -> None:
+        self.model = model
+        self.learn = learn
+        self.chunk = _whole("chunk", chunk, at_least=1)
+        self.warm_up = None if warm_up is None else _whole("warm_up", warm_up, at_least=0)
+        self._learner = learner_for(model)
+        self._policy = policy_for(learn)
+        self._is_watching = self._learner.is_fitted and not self.warm_up
+        self._seen = 0
+        self._in_chunk = 0
+        self._waiting = self._skipped = _Bundle.empty(0)
+        # The places in the stream of the rows in the model's window, oldest first; -1 for rows learnt before the watch began.
+        self._learnt = np.full(len(model.window_) if self._learner.is_fitted and hasattr(model, "window_") else 0, -1)
+
+    def watch(self, X: object, labels: object = None) -> Verdicts:
+        """The verdict on each row of X, shape (n, d), in order; the rows are learnt along the way as the policy says.
+
+        `labels`: +1 normal (always learnt), -1 not (never learnt), 0 or absent: the policy decides. A call that fails has watched
+        nothing.
+        """
+        before = dict(vars(self))
+        try:
+            with self._learner.all_or_nothing():
+                rows = self._learner.admit(X)
+                signs = np.zeros(len(rows), np.int64) if labels is None else checked_signs(labels, len(rows))
+                return self._watch(rows, signs)
+        except BaseException:
+            vars(self).update(before)
+            raise
+
+    def confirm(self, rows: object, labels: object) -> Bools:
+        """Late labels for rows already watched, by their `row`; whether each was still known.
+
+        -1 takes a learnt row back out of the model, exactly; +1 hands in one that was skipped. Skipped rows are kept as long as the
+        window is; for older ones the answer is False.
+        """
+        numbers = np.atleast_1d(np.asarray(rows))
+        signs = checked_signs(np.atleast_1d(np.asarray(labels)), len(numbers))
+        if numbers.dtype.kind not in "iu" or not signs.all() or len(np.unique(numbers)) < len(numbers):
+            raise InvalidParameterError("confirm takes different row numbers, and a label of 1 (normal) or -1 (not) for each")
+        before = dict(vars(self))
+        try:
+            with self._learner.all_or_nothing():
+                return self._confirm(numbers, signs)
+        except BaseException:
+            vars(self).update(before)
+            raise
+
+    def to_bytes(self) -> bytes:
+        """The watcher with its model and the rows that wait, without pickle."""
+        if not hasattr(self.model, "to_bytes"):
+            raise StateError(f"{self.model!r} cannot be saved: it has no to_bytes")
+        values = {
+            "learn": self.learn if isinstance(self.learn, str) else None,
+            **{name: getattr(self, name) for name in ("chunk", "warm_up", *_COUNTS)},
+        }
+        arrays = {"learnt": self._learnt}
+        for name, bundle in (("waiting", self._waiting), ("skipped", self._skipped)):
+            arrays |= {f"{name}.{column}": array for column, array in vars(bundle).items()}
+        return Envelope("Watcher", values, arrays, {"model": self.model.to_bytes()}).to_bytes()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, kernel: KernelFunction | Kernel | None = None, learn: Policy | None = None) -> Self:
+        """The watcher that `to_bytes` saved. A kernel function and a policy of one's own are code, and must be handed in again."""
+        envelope = Envelope.from_bytes(data)
+        if envelope.kind != "Watcher":
+            raise StateError(f"this is the saved state of a {envelope.kind}, not of a Watcher")
+        values, arrays = envelope.values, envelope.arrays
+        policy = values["learn"] if learn is None else learn
+        if policy is None:
+            raise StateError("this watcher was saved with a policy of its own, which is code: from_bytes(data, learn=policy)")
+        watcher = cls(model_from_bytes(envelope.parts["model"], kernel=kernel), policy, values["chunk"], values["warm_up"])
+        for name in _COUNTS:
+            setattr(watcher, name, values[name])
+        watcher._learnt = arrays["learnt"].astype(np.int64)
+        for name in ("waiting", "skipped"):
+            rows, numbers, signs, alarms = (arrays[f"{name}.{column}"] for column in ("rows", "numbers", "signs", "alarms"))
+            setattr(watcher, f"_{name}", _Bundle(rows, numbers.astype(np.int64), signs.astype(np.int64), alarms.astype(bool)))
+        return watcher
+
+    # Testing and learning
+
+    def _watch(self, rows: Floats, signs: Ints) -> Verdicts:
+        first, warmed = self._seen, 0 if self._is_watching else self._warm(rows, signs)
+        count = len(rows)
+        score, threshold, p_value = np.full((3, count), np.nan)
+        alarm = np.zeros(count, dtype=bool)
+        pending: list[tuple[int, Judged]] = []
+        at = warmed
+        while at < count:
+            part = slice(at, min(count, at + self.chunk - self._in_chunk))
+            judged: Judged = self._learner.judge(rows[part])
+            score[part], threshold[part], alarm[part] = judged.distances, judged.threshold, judged.alarms
+            if judged.knows_p_values:
+                p_value[part] = judged.p_values
+            else:
+                pending.append((at, judged.without_kernel()))
+            self._take(_Bundle(rows[part], np.arange(first + at, first + part.stop), signs[part], alarm[part]), judged)
+            at = part.stop
+        state = np.where(np.arange(count) < warmed, "warming", "watching")
+        return Verdicts(np.arange(first, first + count), score, threshold, alarm, state, p_value, tuple(pending))
+
+    def _warm(self, rows: Floats, signs: Ints) -> int:
+        """Collect rows until there are enough to begin with; the number of rows that were used up."""
+        alarms = np.zeros(len(rows), dtype=bool)
+        wanted = self._wanted(signs, alarms)
+        enough = np.searchsorted(np.cumsum(wanted), self._rows_to_begin - len(self._waiting)) + 1
+        used = slice(0, min(len(rows), int(enough)))
+        arrived = _Bundle(rows[used], np.arange(self._seen, self._seen + used.stop), signs[used], alarms[used])
+        self._seen += used.stop
+        self._waiting = self._waiting.with_(arrived.of(wanted[used]))
+        self._skip(arrived.of(~wanted[used]))
+        self._begin_if_ready()
+        return used.stop
+
+    def _begin_if_ready(self) -> None:
+        if not self._is_watching and len(self._waiting) >= self._rows_to_begin:
+            self._learn(self._waiting, None)
+            self._waiting = self._waiting.of(slice(0, 0))
+            self._is_watching, self._in_chunk = True, 0
+
+    @property
+    def _rows_to_begin(self) -> int:
+        enough = (self._learner.window or DEFAULT_WARM_UP) if self.warm_up is None else self.warm_up
+        return enough if self._learner.is_fitted else max(2, enough)
+
+    def _take(self, arrived: _Bundle, judged: Judged) -> None:
+        """Rows that were tested wait until their chunk is full; then those that the policy wants are learnt."""
+        self._seen += len(arrived)
+        self._in_chunk += len(arrived)
+        waiting = self._waiting.with_(arrived)
+        if self._in_chunk < self.chunk:
+            self._waiting = waiting
+            return
+        wanted = self._wanted(waiting.signs, waiting.alarms)
+        is_whole = len(waiting) == len(arrived)
+        if wanted.all():
+            self._learn(waiting, judged if is_whole else None)
+        else:
+            self._learn(waiting.of(wanted), judged.of(wanted) if is_whole else None)
+            self._skip(waiting.of(~wanted))
+        self._waiting, self._in_chunk = waiting.of(slice(0, 0)), 0
+
+    def _wanted(self, signs: Ints, alarms: Bools) -> Bools:
+        return (signs == 1) | ((signs == 0) & self._policy.learns(alarms))
+
+    def _learn(self, bundle: _Bundle, judged: Judged | None) -> None:
+        if not len(bundle):
+            return
+        self._learner.learn(bundle.rows, judged)
+        if self._learner.can_forget:
+            self._learnt = np.concatenate([self._learnt, bundle.numbers])[-(self._learner.window or 0) :]
+
+    def _skip(self, bundle: _Bundle) -> None:
+        if len(bundle):
+            self._skipped = self._skipped.with_(bundle).of(slice(-(self._learner.window or DEFAULT_WARM_UP), None))
+
+    # Late labels
+
+    def _confirm(self, numbers: Ints, signs: Ints) -> Bools:
+        known = np.isin(numbers, np.concatenate([self._learnt, self._waiting.numbers, self._skipped.numbers])) & (numbers >= 0)
+        self._waiting = self._waiting.labelled(numbers, signs)
+        self._skipped = self._skipped.labelled(numbers, signs)
+        self._take_back(numbers[signs == -1])
+        self._hand_in(numbers[signs == 1])
+        return known
+
+    def _take_back(self, numbers: Ints) -> None:
+        ages = np.flatnonzero(np.isin(self._learnt, numbers) & (self._learnt >= 0))
+        if len(ages):
+            places = self._learnt[ages]
+            rows = self._learner.take_back(ages)
+            self._learnt = np.delete(self._learnt, ages)
+            self._skip(_Bundle(rows, places, np.full(len(ages), -1), np.zeros(len(ages), dtype=bool)))
+        if self._is_watching and not self._learner.is_fitted:
+            self._is_watching = False  # every row was taken back: begin again, with those that wait
+        if not self._is_watching:
+            unwanted = self._waiting.signs == -1
+            self._skip(self._waiting.of(unwanted))
+            self._waiting = self._waiting.of(~unwanted)
+
+    def _hand_in(self, numbers: Ints) -> None:
+        confirmed = np.isin(self._skipped.numbers, numbers)
+        bundle, self._skipped = self._skipped.of(confirmed), self._skipped.of(~confirmed)
+        if self._is_watching:
+            self._learn(bundle, None)
+        elif len(bundle):
+            self._waiting = self._waiting.with_(bundle)
+            self._begin_if_ready()
+
+
+def _whole(name: str, value: object, *, at_least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < at_least:
+        raise InvalidParameterError(f"{name}={value!r}: give a whole number of rows, at least {at_least}")
+    return int(value)
