@@ -1,4 +1,4 @@
-"""oneclass learns what normal looks like from normal rows, keeps learning while the data drift, and says how abnormal a row is, and why.
+"""oneclass learns what normal looks like from normal rows, goes on learning as data drift, and says how abnormal a row is, and why.
 
 >>> import numpy as np
 >>> import oneclass as oc
@@ -10,9 +10,12 @@ True
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from oneclass import checks as checks
+    from oneclass import errors as errors
+    from oneclass import kernels as kernels
     from oneclass.boundary import KernelBoundary as KernelBoundary
     from oneclass.loading import load as load
     from oneclass.reconstruction import KernelReconstruction as KernelReconstruction
@@ -33,7 +36,7 @@ _MODULES = ("checks", "errors", "kernels")
 __all__ = ["KernelBoundary", "KernelReconstruction", "Verdicts", "Watcher", "checks", "errors", "kernels", "load"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     # Resolved on first use (PEP 562): `import oneclass` and `oneclass --help` need not wait for scikit-learn.
     if name in _MODULES:
         return import_module(f"oneclass.{name}")

@@ -58,10 +58,10 @@ class KernelBoundary(KernelModel):
         return now.rows[_nearest_accepted(now, now.parameters.scaled(rows))]
 
     def explain(self, X: object) -> Floats:
-        """How much each feature adds to d(x) - d(expected), shape (n, d): integrated gradients along the line from `expected(X)` to X.
+        """How much each feature adds to d(x) - d(expected), shape (n, d): integrated gradients from `expected(X)` to X.
 
-        Each row sums to that difference, to rounding. The direction of a feature is the sign of X - expected(X). Costs 64 gradients of
-        f a row; a kernel function is differenced numerically.
+        Each row sums to that difference, to rounding. The direction of a feature is the sign of X - expected(X). Costs 64
+        gradients of f a row; a kernel function is differenced numerically.
         """
         now, rows = self._now, self._checked(X)
         scaled = now.parameters.scaled(rows)
@@ -78,13 +78,14 @@ def _nearest_accepted(now: Normality, scaled: Floats) -> Ints:
     nearest = [
         cdist(scaled[at : at + step], now.scaled[accepted], "sqeuclidean").argmin(axis=1) for at in range(0, len(scaled), step)
     ]
-    return accepted[np.concatenate(nearest)]
+    chosen: Ints = accepted[np.concatenate(nearest)]
+    return chosen
 
 
 def _along(now: Normality, origin: Floats, end: Floats) -> Floats:
     """Each feature's share of d(end) - d(origin), integrated along the line between them.
 
-    The pieces of the line grow with the fourth power, because f falls within a width or two of the origin however far away the end is.
+    The pieces of the line grow with the fourth power, because f falls off near the origin however far away the end is.
     What a piece contributes in all is known exactly, d at its end less d at its start; the gradient in its middle only divides that
     among the features. So the shares add up whatever the error of the quadrature.
     """
@@ -96,4 +97,5 @@ def _along(now: Normality, origin: Floats, end: Floats) -> Floats:
     missing = np.diff(np.abs(residuals)) - shares.sum(axis=1)
     weights = np.abs(shares) + np.finfo(float).tiny
     weights = np.where(weights.sum(axis=1, keepdims=True) > 1e-200, weights, np.abs(end - origin) + np.finfo(float).tiny)
-    return (shares + missing[:, None] * weights / weights.sum(axis=1, keepdims=True)).sum(axis=0)
+    corrected: Floats = shares + missing[:, None] * weights / weights.sum(axis=1, keepdims=True)
+    return np.asarray(corrected.sum(axis=0))

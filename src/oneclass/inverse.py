@@ -19,8 +19,8 @@ class RingInverse:
     """P = (K + diag(ridge))⁻¹ and β = P targets, kept right while rows are overwritten one at a time.
 
     The residual of β is looked at after every chunk and β refined where it exceeds 1e-10 of the targets; above 1e-6, or at a pivot
-    that is not positive, `replace` and `settle` answer False and the inverse is of no more use. Within one turn of 150 rows, a fifth of
-    them duplicates, the error was 1e-14 at C = 1 and 2e-9 at C = 1e4, the largest C it is used for.
+    that is not positive, `replace` and `settle` answer False and the inverse is of no more use. Within one turn of 150 rows, a
+    fifth of them duplicates, the error was 1e-14 at C = 1 and 2e-9 at C = 1e4, the largest C it is used for.
     """
 
     def __init__(self, kernel: Floats, inverse: Floats, solution: Floats, replaced: int = 0) -> None:
@@ -43,7 +43,7 @@ class RingInverse:
 
     def diagonal(self) -> Floats:
         """The diagonal of P."""
-        return self.inverse.diagonal()
+        return np.asarray(self.inverse.diagonal())
 
     def replace(self, slot: int, row: Floats, ridge: float, target: Floats) -> bool:
         """Overwrite one row: forget the old one by eq. (24), learn the new one by eqs. (15)-(19), in one update of rank two.

@@ -9,8 +9,8 @@ which is what lets a sliding model reuse, drop and rebuild its kernel matrix wit
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -22,7 +22,10 @@ from oneclass.types import Floats, KernelFunction
 class Kernel:
     """A positive semi-definite function of two rows; the parent of all kernels of this module."""
 
-    is_pairwise: ClassVar[bool] = True
+    @property
+    def is_pairwise(self) -> bool:
+        """Whether each entry depends on its two rows alone, to the last bit."""
+        return True
 
     def __call__(self, X: Floats, Y: Floats) -> Floats:
         """The (m, n) matrix of k(x, y)."""
@@ -38,7 +41,7 @@ class Kernel:
 
     def spec(self) -> dict[str, Any]:
         """The kernel as plain data, from which `from_spec` makes it again."""
-        return {"kind": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]  # every kernel is a dataclass
+        return {"kind": type(self).__name__, **vars(self)}
 
     def __add__(self, other: "Kernel") -> "Sum":
         return Sum(self, other)
@@ -160,7 +163,7 @@ class Polynomial(Kernel):
 
     def gradient(self, X: Floats, Y: Floats, weights: Floats) -> Floats:
         """degree · scale · sum_j weights · base^(degree-1) · y_j."""
-        return (weights * self._base(X, Y) ** (self.degree - 1)) @ Y * (self.degree * self.scale)
+        return np.asarray((weights * self._base(X, Y) ** (self.degree - 1)) @ Y * (self.degree * self.scale))
 
 
 @dataclass(frozen=True)
@@ -177,7 +180,7 @@ class Linear(Kernel):
 
     def gradient(self, X: Floats, Y: Floats, weights: Floats) -> Floats:
         """sum_j weights · y_j, the same everywhere."""
-        return weights @ Y
+        return np.asarray(weights @ Y).reshape(X.shape)
 
 
 class _Pair(Kernel):
@@ -188,8 +191,11 @@ class _Pair(Kernel):
             if not isinstance(part, Kernel):
                 raise InvalidParameterError(f"kernels combine with kernels, not with {part!r}; wrap a function in FunctionKernel")
         self.left, self.right = left, right
-        # Read like the class attribute of the simple kernels: one part that is not pairwise spoils the pair.
-        self.is_pairwise = left.is_pairwise and right.is_pairwise  # type: ignore[misc]  # an instance's own value on purpose
+
+    @property
+    def is_pairwise(self) -> bool:
+        """Whether both parts are."""
+        return self.left.is_pairwise and self.right.is_pairwise
 
     def spec(self) -> dict[str, Any]:
         """Both parts as plain data."""
@@ -199,7 +205,7 @@ class _Pair(Kernel):
         return f"{type(self).__name__}({self.left!r}, {self.right!r})"
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.spec() == other.spec()  # type: ignore[attr-defined]  # same type just checked
+        return isinstance(other, type(self)) and (self.left, self.right) == (other.left, other.right)
 
     def __hash__(self) -> int:
         return hash((type(self).__name__, self.left, self.right))
@@ -241,12 +247,15 @@ class Product(_Pair):
 
 
 class FunctionKernel(Kernel):
-    """A user's function k(X, Y) -> matrix. Nothing is assumed of its rounding, so it is asked for one row at a time when scoring."""
-
-    is_pairwise = False
+    """A user's function k(X, Y) -> matrix. Nothing is assumed of its rounding: when scoring it is asked for one row at a time."""
 
     def __init__(self, function: KernelFunction) -> None:
         self.function = function
+
+    @property
+    def is_pairwise(self) -> bool:
+        """Nothing is known of how a user's function rounds."""
+        return False
 
     def __call__(self, X: Floats, Y: Floats) -> Floats:
         """The (m, n) matrix the function returns; any other shape is refused."""
@@ -300,17 +309,17 @@ def from_spec(spec: Mapping[str, Any], function: KernelFunction | Kernel | None 
 
 
 def _require_positive(kernel: Kernel, name: str) -> None:
-    value = getattr(kernel, name)
-    if not (np.isscalar(value) and 0 < float(value) < np.inf):  # type: ignore[arg-type]  # isscalar vouches for it
+    value: object = getattr(kernel, name)
+    if not isinstance(value, int | float | np.integer | np.floating) or not 0 < value < np.inf:
         raise InvalidParameterError(f"{type(kernel).__name__}: {name}={value!r} must be a positive, finite number")
 
 
 def _inner(X: Floats, Y: Floats) -> Floats:
     # Without BLAS on purpose: its rounding depends on the shape of the call (see the top of this file).
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.einsum("ik,jk->ij", X, Y)
+        return np.asarray(np.einsum("ik,jk->ij", X, Y))
 
 
 def _pull(X: Floats, Y: Floats, slopes: Floats) -> Floats:
     """sum_j slopes[i, j] (x_i - y_j)."""
-    return slopes.sum(axis=1)[:, None] * X - slopes @ Y
+    return np.asarray(slopes.sum(axis=1)[:, None] * X - slopes @ Y)

@@ -20,28 +20,35 @@ class Judged(Protocol):
     @property
     def distances(self) -> Floats:
         """How abnormal each row is; higher is more."""
+        ...
 
     @property
     def threshold(self) -> float:
         """The largest distance that is no alarm."""
+        ...
 
     @property
     def alarms(self) -> Bools:
         """Which rows lie beyond it."""
+        ...
 
     @property
     def p_values(self) -> Floats:
         """The p-value of each row, NaN where the model has none."""
+        ...
 
     @property
     def knows_p_values(self) -> bool:
         """Whether p-values cost nothing more."""
+        ...
 
     def of(self, chosen: Bools) -> Self:
         """The same for some of the rows."""
+        ...
 
     def without_kernel(self) -> Self:
         """The same without what was only kept for learning these rows."""
+        ...
 
 
 @runtime_checkable
@@ -53,25 +60,32 @@ class Learner(Protocol):
     @property
     def is_fitted(self) -> bool:
         """Whether there is anything to judge with."""
+        ...
 
     def admit(self, X: object) -> Floats:
         """Rows from outside, checked."""
+        ...
 
     def judge(self, rows: Floats) -> Any:
         """A `Judged` of rows that were admitted."""
+        ...
 
     def learn(self, rows: Floats, judged: Any = None) -> None:
         """Learn a chunk of rows that were admitted."""
+        ...
 
     @property
     def can_forget(self) -> bool:
         """Whether learnt rows can be taken back."""
+        ...
 
     def take_back(self, ages: Ints) -> Floats:
         """Forget learnt rows, counted from the oldest in the window, and return them."""
+        ...
 
     def all_or_nothing(self) -> AbstractContextManager[None]:
         """A context that leaves the model as it was if anything fails inside."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
@@ -20,7 +20,7 @@ from oneclass.types import Floats, Ints, KernelFunction
 from oneclass.validation import checked_indices, checked_rows, learnable, require_rows, unchanged_on_error
 
 
-class KernelModel(OutlierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
+class KernelModel(OutlierMixin, BaseEstimator):
     """A kernel model of normal rows; the parent of both models, of no use by itself."""
 
     framework: ClassVar[Framework]
@@ -72,7 +72,7 @@ class KernelModel(OutlierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     def forget(self, indices: object) -> Self:
         """Remove rows of the window as if they had never been learnt; `indices` count in `window_`, 0 = oldest.
 
-        Nothing of them stays in any state: automatic parameters that they helped to choose are chosen again from the rows that remain.
+        Nothing of them stays in any state: automatic parameters that they helped to choose are chosen again from those that remain.
         The window refills before it forgets. Forgetting every row leaves a model that has learnt nothing.
         """
         ages = checked_indices(indices, len(self._now.rows))
@@ -99,8 +99,8 @@ class KernelModel(OutlierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
     def p_values(self, X: object) -> Floats:
         """(1 + number of leave-one-out distances >= d(x)) / (n + 1) of each row.
 
-        Of fresh normal rows a share p or less has a p-value up to p. With threshold="leave-one-out", a row is an alarm exactly when its
-        p-value is at most `alarm_rate`; with "training" the first call after learning costs a factorisation.
+        Of fresh normal rows a share of about p has a p-value up to p. With threshold="leave-one-out" a row is an alarm exactly when
+        its p-value is at most `alarm_rate`; with "training" the first call after learning costs a factorisation.
         """
         return self._judged(X).p_values
 

@@ -23,12 +23,15 @@ class Framework(Protocol):
 
     def targets(self, rows: Floats) -> Floats:
         """T for these rows: (n,) ones or (n, d) the rows themselves."""
+        ...
 
     def outputs(self, kernel: Floats, beta: Floats) -> Floats:
         """f of each row from its kernel values, by operations that do not depend on how many rows are asked for."""
+        ...
 
     def distances(self, residuals: Floats) -> Floats:
         """d of each row from T - f, shape (n,)."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,7 @@ class Normality:
 
 def per_row(numbers: Floats, beta: Floats) -> Floats:
     """Each row of β, one number or d, times a number of its own."""
-    return (numbers * beta.T).T
+    return np.asarray((numbers * beta.T).T)
 
 
 def leave_one_out(framework: Framework, beta: Floats, inverse_diagonal: Floats) -> Floats:
@@ -157,5 +160,5 @@ def require_finite(kernel: Floats, first: int = 0) -> None:
     if bad.any():
         row = first + int(np.argmax(bad))
         raise KernelError(
-            f"the kernel overflows at row {row}: k(x, y) is not finite. Scale the features, or choose a kernel that is bounded (rbf)"
+            f"the kernel overflows at row {row}: k(x, y) is not finite. Scale the features, or choose a bounded kernel: 'rbf'"
         )

@@ -1,7 +1,7 @@
 """From the parameters a user asked for to those in force: a kernel with a width, a C, and a scale for each feature."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class Request:
 
     @property
     def chooses_width(self) -> bool:
-        """Whether width and scale come from the rows. A given width means raw rows, as in the paper, and so does a kernel object."""
+        """Whether width and scale come from the rows. A given width means raw rows, as in the paper; so does a kernel object."""
         return self.width is None and self.kernel in WITH_WIDTH
 
     @property
@@ -74,15 +74,13 @@ class Request:
         if isinstance(self.kernel, Kernel):
             return self.kernel
         if self.kernel in WITHOUT_WIDTH:
-            return WITHOUT_WIDTH[self.kernel]()
+            plain: Kernel = WITHOUT_WIDTH[self.kernel]()
+            return plain
         kind = WITH_WIDTH[self.kernel]
-        metric = "cityblock" if kind is Laplacian else "euclidean"
-        return kind(width=median_width(scaled, metric) if self.width is None else self.width)
+        return kind(width=median_width(scaled, is_cityblock=kind is Laplacian) if self.width is None else self.width)
 
 
-def request(  # noqa: PLR0913 - the six public parameters of both models
-    *, kernel: object, width: object, C: object, alarm_rate: object, threshold: object, window: object
-) -> Request:
+def request(*, kernel: object, width: object, C: object, alarm_rate: object, threshold: object, window: object) -> Request:
     """The public parameters of a model, checked; InvalidParameterError says which one is wrong, and what it may be."""
     chosen = _checked_kernel(kernel)
     if isinstance(chosen, Kernel) and not isinstance(chosen, FunctionKernel) and width != "auto":
@@ -108,7 +106,7 @@ def _checked_kernel(kernel: object) -> str | Kernel:
     if isinstance(kernel, Kernel):
         return kernel
     if callable(kernel) and not isinstance(kernel, type):
-        return FunctionKernel(kernel)
+        return FunctionKernel(cast("KernelFunction", kernel))
     names = ", ".join(map(repr, (*WITH_WIDTH, *WITHOUT_WIDTH)))
     raise InvalidParameterError(
         f"kernel={kernel!r}: choose one of {names}, an object of oneclass.kernels such as RBF(2.0), or a function k(X, Y) -> matrix"

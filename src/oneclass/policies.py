@@ -16,6 +16,7 @@ class Policy(Protocol):
 
     def learns(self, alarms: Bools) -> Bools:
         """Whether each row is to be learnt; `alarms` are their verdicts, all False while the watcher warms up."""
+        ...
 
 
 class All:
@@ -27,7 +28,7 @@ class All:
 
 
 class Accepted:
-    """Only rows that were no alarm are learnt: safe from anomalies, but locked in when the normal class moves faster than it is followed."""
+    """Only rows that were no alarm are learnt: safe from anomalies, but locked in when the normal class moves away too fast."""
 
     def learns(self, alarms: Bools) -> Bools:
         """The rows without an alarm."""

@@ -18,7 +18,8 @@ class Reconstruction(Framework):
 
     def outputs(self, kernel: Floats, beta: Floats) -> Floats:
         """Eq. (36); one product a row, so that no other row has a say in its rounding."""
-        return np.matmul(kernel[:, None, :], beta)[:, 0, :]
+        outputs: Floats = np.matmul(kernel[:, None, :], beta)[:, 0, :]
+        return outputs
 
     def distances(self, residuals: Floats) -> Floats:
         """The squared length of each residual."""

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from oneclass.errors import StateError
 from oneclass.inverse import RingInverse
 from oneclass.kernels import FunctionKernel, Kernel, from_spec
-from oneclass.normality import Framework, Normality
+from oneclass.normality import Normality
 from oneclass.parameters import Parameters, request
 from oneclass.sliding import SlidingModel
 from oneclass.state import Envelope
@@ -57,7 +57,7 @@ def _kernel_to_value(kernel: object) -> object:
     return kernel.spec() if isinstance(kernel, Kernel) else {"kind": FunctionKernel.__name__}
 
 
-def _kernel_from_value(value: Any, kernel: KernelFunction | Kernel | None) -> Any:
+def _kernel_from_value(value: str | dict[str, Any], kernel: KernelFunction | Kernel | None) -> object:
     if isinstance(value, str):
         return value
     restored = from_spec(value, kernel)

@@ -49,8 +49,8 @@ class _Step:
 class SlidingModel:
     """A kernel model of the rows in a window that learns chunks and forgets rows exactly.
 
-    Learning a chunk equals fitting the window afresh: to rounding always, and on the factor's path to the last bit for the same rows
-    in the same slots. A call that raises leaves everything as it was.
+    Learning a chunk equals fitting the window afresh: to rounding always, and on the factor's path to the last bit for the same
+    rows in the same slots. A call that raises leaves everything as it was.
     """
 
     def __init__(self, framework: Framework, request: Request) -> None:
@@ -170,7 +170,7 @@ class SlidingModel:
         inverse, self.inverse = self.inverse, None
         if inverse is not None and inverse.replaced < step.ring.size:
             is_sound = all(
-                inverse.replace(int(slot), row, ridge[slot], targets[slot])
+                inverse.replace(int(slot), row, float(ridge[slot]), targets[slot])
                 for slot, row in zip(step.slots, self._rows_to_write(step), strict=True)
             )
         else:
@@ -185,7 +185,7 @@ class SlidingModel:
         return True
 
     def _rows_to_write(self, step: _Step) -> Floats:
-        """K[slots, :] as it is at the moment each row is written: the slots of the rows after it still hold what was there before."""
+        """K[slots, :] at the moment each row is written: the slots of the rows after it still hold what was there before."""
         if len(step.slots) == 1 or self.now is None:
             return step.kernel
         rows = step.kernel.copy()

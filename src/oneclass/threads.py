@@ -15,11 +15,13 @@ ONE_THREAD_UP_TO = 512
 @cache
 def _blas() -> ThreadpoolController:
     # Made once: looking through the libraries of the process takes milliseconds, setting their threads microseconds.
-    return ThreadpoolController().select(user_api="blas")
+    controller: ThreadpoolController = ThreadpoolController().select(user_api="blas")
+    return controller
 
 
 def one_blas_thread(window: int) -> AbstractContextManager[object]:
     """A context in which BLAS uses one thread if a window of so many rows is better off with it."""
     if window > ONE_THREAD_UP_TO or all(library.num_threads == 1 for library in _blas().lib_controllers):
         return nullcontext()
-    return _blas().limit(limits=1)
+    limited: AbstractContextManager[object] = _blas().limit(limits=1)
+    return limited

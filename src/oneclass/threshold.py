@@ -41,4 +41,5 @@ def p_values(ascending: Floats, distances: Floats) -> Floats:
     """(1 + number of `ascending` distances >= d) / (n + 1) for each d: the share of normal rows expected to lie as far out."""
     n = len(ascending)
     as_far = n - np.searchsorted(ascending, distances, side="left")
-    return (1.0 + as_far) / (n + 1.0)
+    shares: Floats = (as_far + 1) / np.float64(n + 1)
+    return shares

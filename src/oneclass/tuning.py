@@ -22,9 +22,9 @@ def scale_of(rows: Floats) -> Floats:
     return np.where(spread > 8 * np.finfo(float).eps * centre, spread, 1.0)
 
 
-def median_width(rows: Floats, metric: str = "euclidean") -> float:
-    """The median of the distances between different rows; 1 where all rows are the same. Every k-th of more than 500 rows is used."""
-    distances = pdist(rows[:: -(-len(rows) // _MOST_ROWS)], metric)
+def median_width(rows: Floats, *, is_cityblock: bool = False) -> float:
+    """The median of the distances between different rows; 1 where all are the same. Every k-th of more than 500 rows is used."""
+    distances = pdist(rows[:: -(-len(rows) // _MOST_ROWS)], "cityblock" if is_cityblock else "euclidean")
     distances = distances[distances > 0]
     return float(np.median(distances)) if len(distances) else 1.0
 

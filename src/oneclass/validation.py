@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
@@ -37,10 +38,11 @@ def learnable(rows: Floats, y: object) -> Floats:
     """The rows whose label is not -1; all of them without labels."""
     if y is None:
         return rows
-    return rows[checked_labels(y, len(rows)) != -1]
+    kept: Floats = rows[checked_labels(y, len(rows)) != -1]
+    return kept
 
 
-def checked_labels(labels: object, count: int) -> Any:
+def checked_labels(labels: object, count: int) -> NDArray[Any]:
     """Labels as an array of one per row."""
     array = np.asarray(labels)
     if array.ndim == 2 and array.shape[1] == 1:
@@ -57,7 +59,8 @@ def checked_signs(labels: object, count: int) -> Ints:
     if not is_sign.all():
         row = int(np.argmin(is_sign))
         raise InvalidRowsError(f"the label of row {row} is {array[row]!r}: labels are 1 (normal), -1 (not normal) or 0 (unknown)")
-    return array.astype(np.int64)
+    signs: Ints = array.astype(np.int64)
+    return signs
 
 
 def checked_indices(indices: object, count: int) -> Ints:
@@ -101,14 +104,18 @@ def _require_finite(estimator: BaseEstimator, rows: Floats) -> None:
     value = rows[row, column]
     kind = "NaN" if np.isnan(value) else "infinity"
     raise InvalidRowsError(
-        f"Input X contains {kind} in row {row}, column {column}{name}; {int(bad.any(axis=1).sum())} of {len(rows)} rows are affected. "
-        f"Leave such rows out, or fill them in, before they reach the model"
+        f"Input X contains {kind} in row {row}, column {column}{name}; {int(bad.any(axis=1).sum())} of {len(rows)} rows are "
+        f"affected. Leave such rows out, or fill them in, before they reach the model"
     )
 
 
 def _first_cell_that_is_no_number(X: object) -> str:
     """Where the trouble is, for a message; empty if no single cell is to blame."""
-    cells = np.asarray(X, dtype=object) if not hasattr(X, "to_numpy") else X.to_numpy()
+    to_numpy = getattr(X, "to_numpy", None)
+    try:
+        cells = np.asarray(to_numpy() if to_numpy else X, dtype=object)
+    except ValueError:  # ragged lists
+        return ""
     if cells.ndim != 2:
         return ""
     for row, column in np.ndindex(*cells.shape):

@@ -16,15 +16,16 @@ class Evidence(Protocol):
     @property
     def p_values(self) -> Floats:
         """The p-value of each row."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
 class Verdicts:
     """One entry per row, in columns of equal length.
 
-    `row` counts the rows of the watcher's life from 0; `score` is the distance d(x) of the paper, **higher is more abnormal**; `alarm`
-    is score > threshold; `state` is "warming" (score, threshold and p_value are NaN, alarm is False) or "watching". `p_value` is
-    computed when it is first read where the threshold did not need it.
+    `row` counts the rows of the watcher's life from 0; `score` is the distance d(x) of the paper, **higher is more abnormal**;
+    `alarm` is score > threshold; `state` is "warming" (score, threshold and p_value are NaN, alarm is False) or "watching".
+    `p_value` is computed when it is first read where the threshold did not need it.
     """
 
     row: Ints

@@ -7,7 +7,7 @@ import numpy as np
 
 from oneclass.errors import InvalidParameterError, StateError
 from oneclass.kernels import Kernel
-from oneclass.learners import Judged, Learner, learner_for
+from oneclass.learners import Judged, learner_for
 from oneclass.loading import model_from_bytes
 from oneclass.policies import Policy, policy_for
 from oneclass.state import Envelope
@@ -221,7 +221,8 @@ class Watcher:
         self._waiting, self._in_chunk = waiting.of(slice(0, 0)), 0
 
     def _wanted(self, signs: Ints, alarms: Bools) -> Bools:
-        return (signs == 1) | ((signs == 0) & self._policy.learns(alarms))
+        wanted: Bools = (signs == 1) | ((signs == 0) & self._policy.learns(alarms))
+        return wanted
 
     def _learn(self, bundle: _Bundle, judged: Judged | None) -> None:
         if not len(bundle):
@@ -237,7 +238,8 @@ class Watcher:
     # Late labels
 
     def _confirm(self, numbers: Ints, signs: Ints) -> Bools:
-        known = np.isin(numbers, np.concatenate([self._learnt, self._waiting.numbers, self._skipped.numbers])) & (numbers >= 0)
+        remembered = np.concatenate([self._learnt, self._waiting.numbers, self._skipped.numbers])
+        known: Bools = np.isin(numbers, remembered) & (numbers >= 0)
         self._waiting = self._waiting.labelled(numbers, signs)
         self._skipped = self._skipped.labelled(numbers, signs)
         self._take_back(numbers[signs == -1])
