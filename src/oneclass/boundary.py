@@ -1,5 +1,6 @@
 """The boundary model: a function that is 1 on normal rows, and falls away from them."""
 
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -12,16 +13,27 @@ from oneclass.types import Floats, Ints
 _PIECES = 64
 
 
+@lru_cache(maxsize=16)
+def _ones(count: int) -> Floats:
+    ones = np.ones(count)
+    ones.setflags(write=False)
+    return ones
+
+
 class Boundary(Framework):
     """T = 1, f(x) = k(x)ᵀβ, d(x) = |f(x) - 1|: equations (1)-(28)."""
 
     def targets(self, rows: Floats) -> Floats:
-        """Ones: R of the paper."""
-        return np.ones(len(rows))
+        """Ones: R of the paper. One read-only array serves every window of a size."""
+        return _ones(len(rows))
 
     def outputs(self, kernel: Floats, beta: Floats) -> Floats:
         """Eq. (25); one dot product a row, so that no other row has a say in its rounding."""
         return np.asarray(np.vecdot(kernel, beta))
+
+    def residuals(self, rows: Floats, outputs: Floats) -> Floats:  # noqa: ARG002 - the target is the same for all rows
+        """1 - f(x)."""
+        return 1.0 - outputs
 
     def distances(self, residuals: Floats) -> Floats:
         """Eq. (26)."""

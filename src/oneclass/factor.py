@@ -9,8 +9,6 @@ and carries its error along. Handing everything behind the changed slot to dtrsm
 products below ran at 45, and its bits depend on where the chunk began.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from scipy.linalg import blas, lapack
 
@@ -55,16 +53,22 @@ class Factor:
     def __init__(self, block: int) -> None:
         self.block = block
         self.size = 0
+        self._bounds: list[tuple[int, int]] = []  # (start, end) of each block row
         self._kernel: list[Floats] = []  # (end, end - start): K[start:end, :end]ᵀ
+        # What is computed from it, for the first so many block rows. The arrays behind them are kept to be written over: fresh ones
+        # would cost page faults at every chunk.
+        self._factorised = 0
+        self._inverse_rows = 0
         self._front: list[Floats] = []  # (start, end - start): L[start:end, :start]ᵀ
-        self._diagonal: list[Floats] = []  # (end - start, end - start): L[start:end, start:end]
+        self._diagonal: list[Floats] = []  # (end - start, end - start) in Fortran order: L[start:end, start:end]
         self._inverted: list[Floats | None] = []  # the inverse of that block, once somebody needs it
         self._inverse_front: list[Floats] = []  # (start, end - start): L⁻¹[start:end, :start]ᵀ
 
     def write(self, slots: slice, rows: Floats) -> None:
         """Put `rows` = K[slots, :] into the matrix, as rows and as columns; slots beyond the present size enlarge it."""
-        self._resize(rows.shape[1])
-        for index, (start, end) in enumerate(self._bounds()):
+        if rows.shape[1] != self.size:
+            self._resize(rows.shape[1])
+        for index, (start, end) in enumerate(self._bounds):
             panel = self._kernel[index]
             if slots.start < end:
                 panel[slots.start : min(slots.stop, end)] = rows[: end - slots.start, start:end]
@@ -75,51 +79,54 @@ class Factor:
 
     def factorise(self, ridge: Floats) -> None:
         """Compute the block rows that are not valid. Raises IndefiniteError, and then keeps those in front of the bad one."""
-        for index, (start, end) in enumerate(self._bounds()):
-            if index < len(self._diagonal):
+        for index, (start, end) in enumerate(self._bounds):
+            if index < self._factorised:
                 continue
-            front = self._eliminate(index)
-            block = self._kernel[index][start:].copy()
+            front, block = self._front[index], self._diagonal[index].T
+            self._eliminate(index, front)
+            np.copyto(block, self._kernel[index][start:])
             if start:
                 block -= front.T @ front
-            block.flat[:: end - start + 1] += ridge[start:end]
-            factor, failed = lapack.dpotrf(block.T, lower=1, clean=1, overwrite_a=1)
+            block.reshape(-1)[:: end - start + 1] += ridge[start:end]
+            _, failed = lapack.dpotrf(block.T, lower=1, clean=1, overwrite_a=1)
             if failed:
                 raise IndefiniteError(start + failed - 1)
-            self._front.append(front)
-            self._diagonal.append(factor)
-            self._inverted.append(None)
+            self._inverted[index] = None
+            self._factorised = index + 1
 
     def solve(self, targets: Floats) -> Floats:
         """Φ⁻¹ targets, for targets of shape (n,) or (n, k): one substitution forwards and one backwards, 2n² flops a column."""
         solution = targets.copy()
-        blocks = list(enumerate(self._bounds()))
-        for index, (start, end) in blocks:
+        for index, (start, end) in enumerate(self._bounds):
             if start:
                 solution[start:end] -= self._front[index].T @ solution[:start]
             solution[start:end] = _substitute(self._diagonal[index], solution[start:end], transposed=0)
-        for index, (start, end) in reversed(blocks):
+        for index, (start, end) in reversed(list(enumerate(self._bounds))):
             solution[start:end] = _substitute(self._diagonal[index], solution[start:end], transposed=1)
             if start:
                 solution[:start] -= self._front[index] @ solution[start:end]
         return solution
 
+    def refined(self, solution: Floats, targets: Floats, ridge: Floats) -> Floats:
+        """One step of iterative refinement: Φ⁻¹ is applied to the residual of `solution`, 4n² flops a column."""
+        return solution + self.solve(targets - self._times(solution) - (ridge * solution.T).T)
+
     def inverse_diagonal(self) -> Floats:
         """The diagonal of Φ⁻¹: the squared norms of the columns of L⁻¹, whose front is valid as long as that of L. n³/3 flops."""
         diagonal = np.zeros(self.size)
-        for index, (start, end) in enumerate(self._bounds()):
+        for index, (start, end) in enumerate(self._bounds):
             inverted = self._inverted_block(index)
-            if index == len(self._inverse_front):
-                self._inverse_front.append(self._inverse_row(index))
-            row = self._inverse_front[index]
-            diagonal[:start] += np.vecdot(row, row)
+            if start:
+                row = self._inverse_front[index]
+                if index >= self._inverse_rows:
+                    self._invert_row(index, row)
+                diagonal[:start] += np.vecdot(row, row)
             diagonal[start:end] += np.einsum("ij,ij->j", inverted, inverted)
+            self._inverse_rows = max(self._inverse_rows, index + 1)
         return diagonal
 
-    def _eliminate(self, index: int) -> Floats:
-        """L[start:end, :start]ᵀ, one block of columns after the other."""
-        start, end = index * self.block, min((index + 1) * self.block, self.size)
-        front = np.empty((start, end - start))
+    def _eliminate(self, index: int, front: Floats) -> None:
+        """L[start:end, :start]ᵀ into `front`, one block of columns after the other."""
         for before in range(index):
             a, b = before * self.block, (before + 1) * self.block
             rest = self._kernel[index][a:b].copy()
@@ -128,10 +135,9 @@ class Factor:
             # A product with the inverted block runs three times as fast as dtrsm. The price, an error larger by the condition of
             # one block at most, was not visible beside that of Φ (C = 1 … 1e8, a fifth of the rows duplicates).
             np.matmul(self._inverted_block(before), rest, out=front[a:b])
-        return front
 
-    def _inverse_row(self, index: int) -> Floats:
-        """L⁻¹[start:end, :start]ᵀ = -(L_II⁻¹ · L[start:end, :start] · L⁻¹[:start, :start])ᵀ."""
+    def _invert_row(self, index: int, row: Floats) -> None:
+        """L⁻¹[start:end, :start]ᵀ = -(L_II⁻¹ · L[start:end, :start] · L⁻¹[:start, :start])ᵀ into `row`."""
         front = self._front[index]
         product = np.zeros_like(front)
         for before in range(index):
@@ -139,7 +145,7 @@ class Factor:
             if a:
                 blas.dgemm(1.0, front[a:b].T, self._inverse_front[before].T, beta=1.0, c=product[:a].T, overwrite_c=1)
             product[a:b] += self._inverted_block(before).T @ front[a:b]
-        return -(product @ self._inverted_block(index).T)
+        np.matmul(product, -self._inverted_block(index).T, out=row)
 
     def _inverted_block(self, index: int) -> Floats:
         inverted = self._inverted[index]
@@ -147,29 +153,38 @@ class Factor:
             inverted = self._inverted[index] = invert_lower(self._diagonal[index])
         return inverted
 
-    def _bounds(self) -> Iterator[tuple[int, int]]:
-        for start in range(0, self.size, self.block):
-            yield start, min(start + self.block, self.size)
+    def _times(self, values: Floats) -> Floats:
+        """K values."""
+        product = np.zeros_like(values)
+        for index, (start, end) in enumerate(self._bounds):
+            panel = self._kernel[index]
+            product[:start] += panel[:start] @ values[start:end]
+            product[start:end] += panel.T @ values[:end]
+        return product
 
     def _resize(self, size: int) -> None:
-        if size == self.size:
-            return
-        self._keep_in_front_of(self.size // self.block)
+        """Make room for more slots: whole blocks stay, the last one grows, new ones follow."""
+        whole = self.size // self.block
+        self._keep_in_front_of(whole)
+        last = self._kernel[whole:]
+        for arrays in (self._kernel, self._front, self._diagonal, self._inverted, self._inverse_front):
+            del arrays[whole:]
         self.size = size
-        kept = self._kernel[: len(self._kernel)]
-        self._kernel = []
-        for index, (start, end) in enumerate(self._bounds()):
-            old = kept[index] if index < len(kept) else np.empty((0, 0))
-            if old.shape == (end, end - start):
-                self._kernel.append(old)
-                continue
+        self._bounds = [(start, min(start + self.block, size)) for start in range(0, size, self.block)]
+        for start, end in self._bounds[whole:]:
             panel = np.empty((end, end - start))
-            panel[: old.shape[0], : old.shape[1]] = old
+            if last:
+                old = last.pop()
+                panel[: len(old), : old.shape[1]] = old
             self._kernel.append(panel)
+            self._front.append(np.empty((start, end - start)))
+            self._diagonal.append(np.empty((end - start, end - start), order="F"))
+            self._inverted.append(None)
+            self._inverse_front.append(np.empty((start, end - start)))  # untouched, and so no memory, until it is needed
 
     def _keep_in_front_of(self, index: int) -> None:
-        for blocks in (self._front, self._diagonal, self._inverted, self._inverse_front):
-            del blocks[index:]
+        self._factorised = min(self._factorised, index)
+        self._inverse_rows = min(self._inverse_rows, index)
 
 
 def invert_lower(lower: Floats) -> Floats:

@@ -27,6 +27,11 @@ class Kernel:
         """Whether each entry depends on its two rows alone, to the last bit."""
         return True
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether k(x, y) is finite for any two finite rows."""
+        return False
+
     def __call__(self, X: Floats, Y: Floats) -> Floats:
         """The (m, n) matrix of k(x, y)."""
         raise NotImplementedError
@@ -34,6 +39,10 @@ class Kernel:
     def diagonal(self, X: Floats) -> Floats:
         """k(x, x) of each row, shape (m,)."""
         raise NotImplementedError
+
+    def peak(self, X: Floats) -> float:
+        """An upper bound of k(x, x) over these rows."""
+        return float(self.diagonal(X).max())
 
     def gradient(self, X: Floats, Y: Floats, weights: Floats) -> Floats:
         """The (m, d) gradient of sum_j weights[i, j] k(x_i, y_j) with respect to x_i."""
@@ -50,8 +59,25 @@ class Kernel:
         return Product(self, other)
 
 
+class _OfDistance(Kernel):
+    """A kernel that is 1 where two rows are the same, and falls as they part."""
+
+    @property
+    def is_bounded(self) -> bool:
+        """It is at most 1."""
+        return True
+
+    def diagonal(self, X: Floats) -> Floats:
+        """Ones."""
+        return np.ones(len(X))
+
+    def peak(self, X: Floats) -> float:  # noqa: ARG002 - the same for all rows
+        """1."""
+        return 1.0
+
+
 @dataclass(frozen=True)
-class RBF(Kernel):
+class RBF(_OfDistance):
     """exp(-||x - y||² / width²), the Gaussian kernel without a factor 2: scikit-learn's gamma is 1 / width².
 
     >>> import numpy as np
@@ -70,17 +96,13 @@ class RBF(Kernel):
         K *= -1.0 / self.width**2
         return np.exp(K, out=K)
 
-    def diagonal(self, X: Floats) -> Floats:
-        """Ones."""
-        return np.ones(len(X))
-
     def gradient(self, X: Floats, Y: Floats, weights: Floats) -> Floats:
         """Each row is pulled towards the rows it resembles: -2 / width² · sum_j weights·k·(x - y_j)."""
         return _pull(X, Y, weights * self(X, Y) * (-2.0 / self.width**2))
 
 
 @dataclass(frozen=True)
-class Laplacian(Kernel):
+class Laplacian(_OfDistance):
     """exp(-||x - y||₁ / width): the sum of absolute differences, as in scikit-learn with gamma = 1 / width."""
 
     width: float
@@ -94,10 +116,6 @@ class Laplacian(Kernel):
         K *= -1.0 / self.width
         return np.exp(K, out=K)
 
-    def diagonal(self, X: Floats) -> Floats:
-        """Ones."""
-        return np.ones(len(X))
-
     def gradient(self, X: Floats, Y: Floats, weights: Floats) -> Floats:
         """The sign of each difference, weighted; 0 where two rows agree in a feature."""
         slopes = weights * self(X, Y) * (-1.0 / self.width)
@@ -105,7 +123,7 @@ class Laplacian(Kernel):
 
 
 @dataclass(frozen=True)
-class RationalQuadratic(Kernel):
+class RationalQuadratic(_OfDistance):
     """(1 + ||x - y||² / (alpha · width²))^(-alpha): heavier tails than RBF, and RBF itself as alpha grows."""
 
     width: float
@@ -124,10 +142,6 @@ class RationalQuadratic(Kernel):
     def __call__(self, X: Floats, Y: Floats) -> Floats:
         """The (m, n) matrix of k(x, y)."""
         return self._base(X, Y) ** -self.alpha
-
-    def diagonal(self, X: Floats) -> Floats:
-        """Ones."""
-        return np.ones(len(X))
 
     def gradient(self, X: Floats, Y: Floats, weights: Floats) -> Floats:
         """-2 / width² · sum_j weights · base^(-alpha-1) · (x - y_j)."""
@@ -197,6 +211,11 @@ class _Pair(Kernel):
         """Whether both parts are."""
         return self.left.is_pairwise and self.right.is_pairwise
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether both parts are."""
+        return self.left.is_bounded and self.right.is_bounded
+
     def spec(self) -> dict[str, Any]:
         """Both parts as plain data."""
         return {"kind": type(self).__name__, "left": self.left.spec(), "right": self.right.spec()}
@@ -222,6 +241,10 @@ class Sum(_Pair):
         """The sum of both diagonals."""
         return self.left.diagonal(X) + self.right.diagonal(X)
 
+    def peak(self, X: Floats) -> float:
+        """The sum of both peaks."""
+        return self.left.peak(X) + self.right.peak(X)
+
     def gradient(self, X: Floats, Y: Floats, weights: Floats) -> Floats:
         """The sum of both gradients."""
         return self.left.gradient(X, Y, weights) + self.right.gradient(X, Y, weights)
@@ -239,6 +262,10 @@ class Product(_Pair):
         """The product of both diagonals."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self.left.diagonal(X) * self.right.diagonal(X)
+
+    def peak(self, X: Floats) -> float:
+        """The product of both peaks."""
+        return self.left.peak(X) * self.right.peak(X)
 
     def gradient(self, X: Floats, Y: Floats, weights: Floats) -> Floats:
         """The product rule: each part's gradient, weighted by the other part."""

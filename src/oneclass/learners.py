@@ -1,6 +1,6 @@
 """What a watcher needs of a model, and how any detector with scikit-learn's calls is made to give it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -66,12 +66,16 @@ class Learner(Protocol):
         """Rows from outside, checked."""
         ...
 
-    def judge(self, rows: Floats) -> Any:
-        """A `Judged` of rows that were admitted."""
+    def judge(self, rows: Floats, *, to_learn: bool = False) -> Any:
+        """A `Judged` of rows that were admitted; `to_learn` if these very rows are learnt next."""
         ...
 
     def learn(self, rows: Floats, judged: Any = None) -> None:
         """Learn a chunk of rows that were admitted."""
+        ...
+
+    def follow(self, rows: Floats, wants: Callable[[int, bool], bool]) -> Any:
+        """A `Trace` of rows tested and learnt one by one, as far as that can be done in one go; None if it cannot."""
         ...
 
     @property
@@ -135,15 +139,20 @@ class Adapted:
         rows: Floats = check_array(X, dtype=np.float64, copy=True)
         return rows
 
-    def judge(self, rows: Floats) -> Scores:
+    def judge(self, rows: Floats, *, to_learn: bool = False) -> Scores:
         """Minus the detector's scores against minus its offset."""
+        del to_learn  # a foreign detector has no use for it
         has_p_values = callable(getattr(self.detector, "p_values", None))
         p_values = self.detector.p_values(rows) if has_p_values else np.full(len(rows), np.nan)
         return Scores(-self.detector.score_samples(rows), -float(self.detector.offset_), p_values)
 
-    def learn(self, rows: Floats, judged: object = None) -> None:  # noqa: ARG002 - the protocol's; a foreign detector has no use for it
+    def learn(self, rows: Floats, judged: object = None) -> None:
         """One `partial_fit`."""
+        del judged  # a foreign detector has no use for it
         self.detector.partial_fit(rows)
+
+    def follow(self, rows: Floats, wants: Callable[[int, bool], bool]) -> None:
+        """Not in one go."""
 
     @property
     def can_forget(self) -> bool:

@@ -1,6 +1,6 @@
 """What `KernelBoundary` and `KernelReconstruction` share: scikit-learn's calls over a `SlidingModel`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from os import PathLike
 from typing import ClassVar, Self
@@ -12,6 +12,7 @@ from oneclass.errors import NotLearntError
 from oneclass.kernels import Kernel
 from oneclass.normality import Framework, Judgement, Normality
 from oneclass.parameters import ThresholdRule, request
+from oneclass.rowwise import Trace
 from oneclass.saved import model_from_envelope, model_to_envelope
 from oneclass.sliding import SlidingModel
 from oneclass.state import Envelope, write_file
@@ -155,15 +156,19 @@ class KernelModel(OutlierMixin, BaseEstimator):
         with unchanged_on_error(self):
             return checked_rows(self, X, first_time=not hasattr(self, "n_features_in_"))
 
-    def judge(self, rows: Floats) -> Judgement:
-        """Distances, alarms and p-values of rows that were admitted."""
-        return self._now.judge(rows)
+    def judge(self, rows: Floats, *, to_learn: bool = False) -> Judgement:
+        """Distances, alarms and p-values of rows that were admitted; `to_learn` if these very rows are learnt next."""
+        return self._now.judge(rows, to_learn=to_learn)
 
     def learn(self, rows: Floats, judged: Judgement | None = None) -> None:
         """`partial_fit` of rows that were admitted; `judged`, if they have just been judged, saves their kernel values."""
         sliding = self._sliding or self._afresh()
         sliding.learn(rows, judged)
         self._sliding = sliding
+
+    def follow(self, rows: Floats, wants: Callable[[int, bool], bool]) -> Trace | None:
+        """`judge` and `learn` of admitted rows one by one, in one go, where the model can; None where it cannot."""
+        return None if self._sliding is None else self._sliding.follow(rows, wants)
 
     def take_back(self, ages: Ints) -> Floats:
         """`forget` rows by their age, and return them."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -29,14 +29,17 @@ class Framework(Protocol):
         """f of each row from its kernel values, by operations that do not depend on how many rows are asked for."""
         ...
 
+    def residuals(self, rows: Floats, outputs: Floats) -> Floats:
+        """T - f of each row."""
+        ...
+
     def distances(self, residuals: Floats) -> Floats:
-        """d of each row from T - f, shape (n,)."""
+        """d of each row from its residual, shape (n,)."""
         ...
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """Distances of some rows, by whom, and their kernel values if they were few enough to keep for learning the same rows."""
+class Judgement(NamedTuple):
+    """Distances of some rows, by whom, and, if they are to be learnt, k of each row with the window's slots and with each other."""
 
     by: "Normality"
     distances: Floats
@@ -44,7 +47,10 @@ class Judgement:
 
     def of(self, chosen: Bools) -> "Judgement":
         """The same for some of the rows."""
-        return Judgement(self.by, self.distances[chosen], None if self.kernel is None else self.kernel[chosen])
+        if self.kernel is None:
+            return Judgement(self.by, self.distances[chosen], None)
+        columns = np.concatenate([np.ones(self.by.ring.size, dtype=bool), chosen])
+        return Judgement(self.by, self.distances[chosen], self.kernel[chosen][:, columns])
 
     def without_kernel(self) -> "Judgement":
         """The same without the kernel values, which are many."""
@@ -80,14 +86,10 @@ class Normality:
     ring: Ring
     rows: Floats  # in slots, raw
     scaled: Floats  # in slots, as the kernel sees them
+    ridge: Floats  # in slots
     beta: Floats  # in slots
     threshold: float
     left_out: Floats | None  # leave-one-out distances, ascending, where they were computed along the way
-
-    @property
-    def ridge(self) -> Floats:
-        """The diagonal added to K, one number per slot; rows of different weight will differ here."""
-        return np.full(self.ring.size, 1.0 / self.parameters.C)
 
     @property
     def window(self) -> Floats:
@@ -109,29 +111,30 @@ class Normality:
         factor.factorise(self.ridge)
         return np.sort(leave_one_out(self.framework, self.beta, factor.inverse_diagonal()))
 
-    def judge(self, rows: Floats) -> Judgement:
-        """The distance of each row; its bits depend on the row and the window alone, not on the rows beside it."""
+    def judge(self, rows: Floats, *, to_learn: bool = False) -> Judgement:
+        """The distance of each row; its bits depend on the row and the window alone, not on the rows beside it.
+
+        `to_learn` says that these very rows are learnt next: then their kernel values, also against each other, are kept for that.
+        """
+        if to_learn and len(rows) <= self._block_rows and self.parameters.kernel.is_pairwise:
+            scaled = self.parameters.scaled(rows)
+            kernel = self.parameters.kernel(scaled, np.concatenate([self.scaled, scaled]))
+            return Judgement(self, self._distances(scaled, kernel[:, : self.ring.size], 0), kernel)
         distances = np.empty(len(rows))
-        kernel = None
         for part in self._parts(len(rows)):
-            kernel = self._score(rows[part], distances[part], part.start)
-        whole = len(rows) <= self._block_rows and self.parameters.kernel.is_pairwise
-        return Judgement(self, distances, kernel if whole else None)
+            scaled = self.parameters.scaled(rows[part])
+            distances[part] = self._distances(scaled, self.parameters.kernel(scaled, self.scaled), part.start)
+        return Judgement(self, distances, None)
 
     def outputs(self, scaled: Floats) -> Floats:
         """f(x) of rows as the kernel sees them, eq. (25) and (36)."""
         parts = [self.parameters.kernel(scaled[part], self.scaled) for part in self._parts(len(scaled))]
         return np.concatenate([self.framework.outputs(kernel, self.beta) for kernel in parts])
 
-    def _score(self, rows: Floats, distances: Floats, first: int) -> Floats:
-        scaled = self.parameters.scaled(rows)
-        kernel = self.parameters.kernel(scaled, self.scaled)
-        with np.errstate(over="ignore", invalid="ignore"):  # looked at in the next lines
-            outputs = self.framework.outputs(kernel, self.beta)
-            distances[:] = self.framework.distances(self.framework.targets(scaled) - outputs)
-        if not np.isfinite(distances).all():
+    def _distances(self, scaled: Floats, kernel: Floats, first: int) -> Floats:
+        if not self.parameters.kernel.is_bounded:
             require_finite(kernel, first)
-        return kernel
+        return self.framework.distances(self.framework.residuals(scaled, self.framework.outputs(kernel, self.beta)))
 
     def _parts(self, count: int) -> Iterator[slice]:
         step = self._block_rows

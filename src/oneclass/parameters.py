@@ -1,6 +1,7 @@
 """From the parameters a user asked for to those in force: a kernel with a width, a C, and a scale for each feature."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -22,9 +23,22 @@ class Parameters:
     C: float
     scale: Floats
 
+    @cached_property
+    def is_raw(self) -> bool:
+        """Whether the kernel sees the rows as they are."""
+        return bool((self.scale == 1.0).all())
+
     def scaled(self, rows: Floats) -> Floats:
-        """The rows as the kernel sees them."""
-        return rows / self.scale
+        """The rows as the kernel sees them; the very same array if it sees them as they are."""
+        return rows if self.is_raw else rows / self.scale
+
+    def ridge(self, size: int) -> Floats:
+        """The diagonal added to K, one number per slot; rows of different weight will differ here."""
+        return np.full(size, 1.0 / self.C)
+
+    def steepness(self, scaled: Floats) -> float:
+        """C · k(x, x) at its largest: about the condition of K + I/C, per row."""
+        return self.C * self.kernel.peak(scaled)
 
     @property
     def width(self) -> float:

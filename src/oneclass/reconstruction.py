@@ -21,6 +21,10 @@ class Reconstruction(Framework):
         outputs: Floats = np.matmul(kernel[:, None, :], beta)[:, 0, :]
         return outputs
 
+    def residuals(self, rows: Floats, outputs: Floats) -> Floats:
+        """x - x̂."""
+        return rows - outputs
+
     def distances(self, residuals: Floats) -> Floats:
         """The squared length of each residual."""
         return np.asarray(np.vecdot(residuals, residuals))

@@ -90,7 +90,15 @@ def _restore(sliding: SlidingModel, envelope: Envelope, kernel: KernelFunction |
     scaled = parameters.scaled(rows)
     ring = Ring(sliding.request.window, len(rows), values["head"])
     sliding.now = Normality(
-        sliding.framework, parameters, ring, rows, scaled, arrays["beta"], values["threshold"], arrays.get("left_out")
+        sliding.framework,
+        parameters,
+        ring,
+        rows,
+        scaled,
+        parameters.ridge(len(rows)),
+        arrays["beta"],
+        values["threshold"],
+        arrays.get("left_out"),
     )
     if "inverse" in arrays:
         inverse = np.zeros((len(rows), len(rows)), order="F")

@@ -6,10 +6,9 @@ per-row path, which is that path's memory and is saved.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,10 +17,11 @@ from oneclass.factor import Factor, IndefiniteError, block_size
 from oneclass.inverse import RingInverse
 from oneclass.normality import Framework, Judgement, Normality, leave_one_out, per_row, require_finite
 from oneclass.parameters import Parameters, Request
+from oneclass.rowwise import Follower, Trace
 from oneclass.threads import one_blas_thread
-from oneclass.threshold import leave_one_out_threshold, training_threshold
+from oneclass.threshold import threshold_of
 from oneclass.types import Floats, Ints
-from oneclass.window import Ring, spans
+from oneclass.window import Parts, Ring, counted, overwritten
 
 ROWS_TO_CHOOSE_FROM = 150
 """Automatic parameters are chosen again with every chunk until the model has learnt so many rows (or its window), and then kept."""
@@ -30,17 +30,19 @@ _INVERSE_WINDOW_PER_ROW = 40
 """The per-row path is for chunks of at most window / 40 rows; benchmarks/paths.py shows where the two paths cross."""
 _INVERSE_LARGEST_C = 1e4
 """... and for C · k(x, x) up to this: beyond, the explicit inverse loses digits that a factor keeps."""
+_REFINE_ABOVE_C = 1e4
+"""From here on one step of refinement pays: at C = 1e8 it takes the error of the threshold from 3e-7 to 1e-8."""
 
 
-@dataclass(frozen=True)
-class _Step:
+class _Step(NamedTuple):
     """The window after a chunk, before anything is solved for it."""
 
     ring: Ring
     rows: Floats  # in slots, raw
     scaled: Floats  # in slots, as the kernel sees them
     parameters: Parameters
-    slots: Ints  # the slots that are new, oldest row first
+    ridge: Floats  # in slots
+    slots: Parts  # the slots that are new, oldest row first
     kernel: Floats  # K[slots, :]
     is_continued: bool  # the other slots are as they were, rows and parameters
     chosen_from: int  # how many of the oldest rows the parameters were chosen from
@@ -71,7 +73,7 @@ class SlidingModel:
     def learn(self, rows: Floats, judged: Judgement | None = None) -> None:
         """Learn a chunk of one row or more and forget the oldest rows beyond the window: Algorithms 1 and 2.
 
-        `judged` is what `now.judge(rows)` answered, if it was asked: its kernel values are then used again.
+        `judged` is what `now.judge(rows, to_learn=True)` answered, if it was asked: its kernel values are then used again.
         """
         with one_blas_thread(self.request.window or self.learnt + len(rows)):
             step = self._appended(rows, judged)
@@ -79,6 +81,27 @@ class SlidingModel:
                 self._learn_by_factor(step)
             self.learnt += len(rows)
             self.rest = max(0, self.rest - len(rows))
+
+    def follow(self, rows: Floats, wants: Callable[[int, bool], bool]) -> Trace | None:
+        """Test each row and learn those that `wants(row, alarm)`, one by one, as far as the per-row path goes; None if it does not.
+
+        The same, to the last bit, as `now.judge` and `learn` of one row after the other.
+        """
+        now, inverse = self.now, self.inverse
+        if now is None or inverse is None or self.rest or not now.parameters.kernel.is_bounded:
+            return None
+        self.inverse = None  # taken out while it is written to
+        follower = Follower(now, inverse, self.request.threshold, self.request.alarm_rate)
+        trace = follower.run(rows, wants)
+        self.now = follower.normality()
+        learnt = int(trace.learnt.sum())
+        self.learnt += learnt
+        self.chosen_from = max(0, self.chosen_from - learnt)
+        if follower.is_sound:
+            self.inverse = inverse
+        else:
+            self.rest = now.ring.size
+        return trace
 
     def forget(self, ages: Ints) -> None:
         """Remove rows, counted from the oldest, as if they had never been learnt; no cache, inverse or parameter keeps a trace."""
@@ -126,11 +149,13 @@ class SlidingModel:
             return self._anew(known, parameters, max(0, self.chosen_from - (now.ring.size + len(rows) - len(known))))
         ring, slots = now.ring.place(len(rows))
         scaled = parameters.scaled(rows)
+        window = overwritten(now.rows, slots, rows)
         return _Step(
             ring,
-            _overwritten(now.rows, slots, rows),
-            _overwritten(now.scaled, slots, scaled),
+            window,
+            window if parameters.is_raw else overwritten(now.scaled, slots, scaled),
             parameters,
+            now.ridge if ring.size == now.ring.size else parameters.ridge(ring.size),
             slots,
             _kernel_rows(now, scaled, slots, judged),
             is_continued=True,
@@ -140,6 +165,7 @@ class SlidingModel:
     def _anew(self, rows: Floats, parameters: Parameters | None, chosen_from: int) -> _Step:
         """A window whose every slot is new, rows in order of age; parameters are chosen from it unless they are given."""
         ring, slots = Ring(self.request.window).place(len(rows))
+        rows = rows.copy()
         if parameters is None:
             parameters, chosen_from = self.request.parameters_for(rows), len(rows)
         scaled = parameters.scaled(rows)
@@ -147,7 +173,8 @@ class SlidingModel:
         require_finite(kernel)
         if not parameters.kernel.is_pairwise:
             _require_positive_semidefinite(kernel, parameters)
-        return _Step(ring, rows.copy(), scaled, parameters, slots, kernel, is_continued=False, chosen_from=chosen_from)
+        ridge = parameters.ridge(len(rows))
+        return _Step(ring, rows, scaled, parameters, ridge, slots, kernel, is_continued=False, chosen_from=chosen_from)
 
     @property
     def _is_choosing(self) -> bool:
@@ -158,51 +185,49 @@ class SlidingModel:
 
     def _takes_inverse(self, step: _Step) -> bool:
         """The fixed rule in n, s and C that chooses the path; timing never does."""
-        few = len(step.slots) * _INVERSE_WINDOW_PER_ROW <= step.ring.size
+        few = len(step.kernel) * _INVERSE_WINDOW_PER_ROW <= step.ring.size
         if not (few and step.is_continued and self.now is not None and self.now.ring.is_full and self.rest == 0):
             return False
-        return step.parameters.C * float(step.parameters.kernel.diagonal(step.scaled).max()) <= _INVERSE_LARGEST_C
+        return step.parameters.steepness(step.scaled) <= _INVERSE_LARGEST_C
 
     def _learn_by_inverse(self, step: _Step) -> bool:
         """Overwrite row by row in the explicit inverse; False, with nothing learnt, if it has lost its accuracy."""
-        ridge, targets = self._equations(step)
+        ridge, targets = step.ridge, self.framework.targets(step.scaled)
         # Taken out while it is written to: whatever interrupts this leaves no half-written inverse behind.
         inverse, self.inverse = self.inverse, None
         if inverse is not None and inverse.replaced < step.ring.size:
             is_sound = all(
-                inverse.replace(int(slot), row, float(ridge[slot]), targets[slot])
-                for slot, row in zip(step.slots, self._rows_to_write(step), strict=True)
+                inverse.replace(slot, row, float(ridge[slot]), targets[slot])
+                for slot, row in zip(_each(step.slots), self._rows_to_write(step), strict=True)
             )
         else:
             inverse = None  # its n² numbers are let go before their successors are made
             inverse = RingInverse.afresh(step.parameters.kernel(step.scaled, step.scaled), ridge, targets)
             is_sound = inverse is not None
-        if inverse is None or not is_sound or not inverse.settle(ridge, targets):
+        if inverse is None or not is_sound or not inverse.settle(len(step.kernel), ridge, targets):
             self.rest = step.ring.size
             return False
-        self._commit(step, inverse.solution, ridge, inverse.diagonal())
+        self._commit(step, inverse.solution, inverse.diagonal())
         self.inverse, self._factor = inverse, None
         return True
 
     def _rows_to_write(self, step: _Step) -> Floats:
         """K[slots, :] at the moment each row is written: the slots of the rows after it still hold what was there before."""
-        if len(step.slots) == 1 or self.now is None:
+        if len(step.kernel) == 1 or self.now is None:
             return step.kernel
+        slots = _each(step.slots)
         rows = step.kernel.copy()
-        before = step.parameters.kernel(step.scaled[step.slots], self.now.scaled[step.slots])
-        rows[:, step.slots] = np.triu(before, 1) + np.tril(rows[:, step.slots])
+        before = step.parameters.kernel(step.scaled[slots], self.now.scaled[slots])
+        rows[:, slots] = np.triu(before, 1) + np.tril(rows[:, slots])
         return rows
 
     def _learn_by_factor(self, step: _Step) -> None:
         """Factorise what the chunk has changed; raises KernelError, with nothing learnt, if that cannot be done."""
-        ridge, targets = self._equations(step)
+        ridge, targets = step.ridge, self.framework.targets(step.scaled)
         factor, self._factor = self._factor, None  # taken out, for the same reason as the inverse
         if factor is not None and step.is_continued:
-            written = 0
-            for part in spans(step.slots):
-                count = part.stop - part.start
-                factor.write(part, step.kernel[written : written + count])
-                written += count
+            for part, chosen in zip(step.slots, counted(step.slots), strict=True):
+                factor.write(part, step.kernel[chosen])
         else:
             factor = Factor(block_size(step.ring.capacity))
             whole = step.parameters.kernel(step.scaled, step.scaled) if step.is_continued else step.kernel
@@ -211,25 +236,24 @@ class SlidingModel:
             factor.factorise(ridge)
         except IndefiniteError as failure:
             raise KernelError(_not_positive_definite(step, failure.slot)) from None
+        beta = factor.solve(targets)
+        if step.parameters.steepness(step.scaled) > _REFINE_ABOVE_C:
+            beta = factor.refined(beta, targets, ridge)
         needs_diagonal = self.request.threshold == "leave-one-out"
-        self._commit(step, factor.solve(targets), ridge, factor.inverse_diagonal() if needs_diagonal else None)
+        self._commit(step, beta, factor.inverse_diagonal() if needs_diagonal else None)
         self._factor, self.inverse = factor, None
 
-    def _equations(self, step: _Step) -> tuple[Floats, Floats]:
-        """The ridge and the targets of (K + diag(ridge)) β = T, in slots."""
-        return np.full(step.ring.size, 1.0 / step.parameters.C), self.framework.targets(step.scaled)
-
-    def _commit(self, step: _Step, beta: Floats, ridge: Floats, inverse_diagonal: Floats | None) -> None:
+    def _commit(self, step: _Step, beta: Floats, inverse_diagonal: Floats | None) -> None:
         """Equations (26) and (27): distances and threshold; then, as nothing can fail any more, the new state."""
         left_out = None if inverse_diagonal is None else np.sort(leave_one_out(self.framework, beta, inverse_diagonal))
-        if left_out is not None and self.request.threshold == "leave-one-out":
-            threshold = leave_one_out_threshold(left_out, self.request.alarm_rate)
-        else:
-            threshold = training_threshold(np.sort(self.framework.distances(per_row(ridge, beta))), self.request.alarm_rate)
+        needs_in_window = self.request.threshold == "training"
+        in_window = self.framework.distances(per_row(step.ridge, beta)) if needs_in_window else None
+        threshold = threshold_of(left_out, in_window, self.request.alarm_rate)
         if threshold == np.inf and not self.has_warned:
             self._warn(step.ring.size)
+        beta = np.ascontiguousarray(beta)
         self.now = Normality(
-            self.framework, step.parameters, step.ring, step.rows, step.scaled, np.ascontiguousarray(beta), threshold, left_out
+            self.framework, step.parameters, step.ring, step.rows, step.scaled, step.ridge, beta, threshold, left_out
         )
         self.chosen_from = step.chosen_from
 
@@ -244,28 +268,24 @@ class SlidingModel:
         self.has_warned = True
 
 
-def _overwritten(old: Floats, slots: Ints, new: Floats) -> Floats:
-    """A copy of `old` with `new` in the slots, which may lie behind its end."""
-    if slots[-1] >= len(old):
-        return np.concatenate([old, new])
-    rows = old.copy()
-    rows[slots] = new
-    return rows
+def _each(slots: Parts) -> list[int]:
+    return [slot for part in slots for slot in range(part.start, part.stop)]
 
 
-def _kernel_rows(now: Normality, scaled: Floats, slots: Ints, judged: Judgement | None) -> Floats:
+def _kernel_rows(now: Normality, scaled: Floats, slots: Parts, judged: Judgement | None) -> Floats:
     """K[slots, :] as the window will be: the chunk against the rows that stay and against itself, equations (12) and (13)."""
-    kernel = now.parameters.kernel
-    old = judged.kernel if judged is not None and judged.by is now else None
-    old = kernel(scaled, now.scaled) if old is None else old
-    own = kernel(scaled, scaled)
-    if now.ring.is_full:
-        new = old.copy()
-        new[:, slots] = own
+    kernel, size = now.parameters.kernel, now.ring.size
+    if judged is not None and judged.by is now and judged.kernel is not None:
+        rows = judged.kernel
     else:
-        new = np.concatenate([old, own], axis=1)
-    if not np.isfinite(new.sum()):
-        require_finite(new)
+        rows = kernel(scaled, np.concatenate([now.scaled, scaled]))
+    if not kernel.is_bounded:
+        require_finite(rows)
+    if not now.ring.is_full:
+        return rows
+    new = rows[:, :size].copy()
+    for part, chosen in zip(slots, counted(slots), strict=True):
+        new[:, part] = rows[:, size + chosen.start : size + chosen.stop]
     return new
 
 

@@ -1,10 +1,13 @@
 """Thresholds and p-values from the distances of normal rows. Arrays in, numbers out; knows nothing of kernels."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from oneclass.types import Floats
 
 
+@lru_cache(maxsize=64)
 def most_at_rate(n: int, rate: float) -> int:
     """The largest m with m / n <= rate, as floats compare.
 
@@ -35,6 +38,13 @@ def leave_one_out_threshold(ascending: Floats, alarm_rate: float) -> float:
     n = len(ascending)
     flagged = most_at_rate(n + 1, alarm_rate)
     return float(ascending[n - flagged]) if flagged else float("inf")
+
+
+def threshold_of(left_out: Floats | None, in_window: Floats | None, alarm_rate: float) -> float:
+    """The training threshold where in-window distances are given, in any order, else that of the ascending leave-one-out ones."""
+    if in_window is not None:
+        return training_threshold(np.sort(in_window), alarm_rate)
+    return float("inf") if left_out is None else leave_one_out_threshold(left_out, alarm_rate)
 
 
 def p_values(ascending: Floats, distances: Floats) -> Floats:

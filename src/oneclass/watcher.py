@@ -1,7 +1,6 @@
 """One stream: test each row, then learn, chunk by chunk. Every row of every stream goes through here, whoever calls."""
 
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -10,7 +9,9 @@ from oneclass.kernels import Kernel
 from oneclass.learners import Judged, learner_for
 from oneclass.loading import model_from_bytes
 from oneclass.policies import Policy, policy_for
+from oneclass.rowwise import Trace
 from oneclass.state import Envelope
+from oneclass.threads import one_blas_thread
 from oneclass.types import Bools, Floats, Ints, KernelFunction
 from oneclass.validation import checked_signs
 from oneclass.verdicts import Verdicts
@@ -19,8 +20,7 @@ DEFAULT_WARM_UP = 150
 _COUNTS = ("_is_watching", "_seen", "_in_chunk")
 
 
-@dataclass(frozen=True)
-class _Bundle:
+class _Bundle(NamedTuple):
     """Rows of the stream with what is known of them, in order of arrival."""
 
     rows: Floats
@@ -32,24 +32,33 @@ class _Bundle:
     def empty(cls, features: int) -> "_Bundle":
         return cls(np.empty((0, features)), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, bool))
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
         return len(self.numbers)
 
     def of(self, chosen: Bools | slice) -> "_Bundle":
         return _Bundle(self.rows[chosen], self.numbers[chosen], self.signs[chosen], self.alarms[chosen])
+
+    def copied(self) -> "_Bundle":
+        """The same in arrays of its own: rows that wait do not keep the whole call they came in alive."""
+        return _Bundle(self.rows.copy(), self.numbers.copy(), self.signs.copy(), self.alarms.copy())
 
     def labelled(self, numbers: Ints, signs: Ints) -> "_Bundle":
         """The same rows with late labels for some of them."""
         order = np.argsort(numbers)
         at = np.searchsorted(numbers, self.numbers, sorter=order)
         at = order[np.minimum(at, len(order) - 1)]
-        return replace(self, signs=np.where(numbers[at] == self.numbers, signs[at], self.signs))
+        return self._replace(signs=np.where(numbers[at] == self.numbers, signs[at], self.signs))
 
     def with_(self, other: "_Bundle") -> "_Bundle":
-        if not len(self):
+        if not self.size:
             return other
-        pairs = ((getattr(self, name), getattr(other, name)) for name in ("rows", "numbers", "signs", "alarms"))
-        return _Bundle(*(np.concatenate(pair) for pair in pairs))
+        return _Bundle(
+            np.concatenate([self.rows, other.rows]),
+            np.concatenate([self.numbers, other.numbers]),
+            np.concatenate([self.signs, other.signs]),
+            np.concatenate([self.alarms, other.alarms]),
+        )
 
 
 class Watcher:
@@ -102,7 +111,8 @@ class Watcher:
             with self._learner.all_or_nothing():
                 rows = self._learner.admit(X)
                 signs = np.zeros(len(rows), np.int64) if labels is None else checked_signs(labels, len(rows))
-                return self._watch(rows, signs)
+                with one_blas_thread(self._learner.window or len(self._learnt)):
+                    return self._watch(rows, signs)
         except BaseException:
             vars(self).update(before)
             raise
@@ -135,7 +145,7 @@ class Watcher:
         }
         arrays = {"learnt": self._learnt}
         for name, bundle in (("waiting", self._waiting), ("skipped", self._skipped)):
-            arrays |= {f"{name}.{column}": array for column, array in vars(bundle).items()}
+            arrays |= {f"{name}.{column}": array for column, array in bundle._asdict().items()}
         return Envelope("Watcher", values, arrays, {"model": self.model.to_bytes()}).to_bytes()
 
     @classmethod
@@ -162,28 +172,37 @@ class Watcher:
     def _watch(self, rows: Floats, signs: Ints) -> Verdicts:
         first, warmed = self._seen, 0 if self._is_watching else self._warm(rows, signs)
         count = len(rows)
+        numbers = np.arange(first, first + count)
         score, threshold, p_value = np.full((3, count), np.nan)
         alarm = np.zeros(count, dtype=bool)
         pending: list[tuple[int, Judged]] = []
         at = warmed
         while at < count:
+            if self.chunk == 1 and (trace := self._follow(rows[at:], signs[at:])) is not None:
+                part = slice(at, at + len(trace.distances))
+                score[part], threshold[part], p_value[part] = trace.distances, trace.thresholds, trace.p_values
+                alarm[part] = score[part] > threshold[part]
+                at = part.stop
+                if at == count:
+                    break
             part = slice(at, min(count, at + self.chunk - self._in_chunk))
-            judged: Judged = self._learner.judge(rows[part])
+            is_whole = part.stop - at == self.chunk
+            judged: Judged = self._learner.judge(rows[part], to_learn=is_whole)
             score[part], threshold[part], alarm[part] = judged.distances, judged.threshold, judged.alarms
             if judged.knows_p_values:
                 p_value[part] = judged.p_values
             else:
                 pending.append((at, judged.without_kernel()))
-            self._take(_Bundle(rows[part], np.arange(first + at, first + part.stop), signs[part], alarm[part]), judged)
+            self._take(_Bundle(rows[part], numbers[part], signs[part], alarm[part]), judged if is_whole else None)
             at = part.stop
         state = np.where(np.arange(count) < warmed, "warming", "watching")
-        return Verdicts(np.arange(first, first + count), score, threshold, alarm, state, p_value, tuple(pending))
+        return Verdicts(numbers, score, threshold, alarm, state, p_value, tuple(pending))
 
     def _warm(self, rows: Floats, signs: Ints) -> int:
         """Collect rows until there are enough to begin with; the number of rows that were used up."""
         alarms = np.zeros(len(rows), dtype=bool)
         wanted = self._wanted(signs, alarms)
-        enough = np.searchsorted(np.cumsum(wanted), self._rows_to_begin - len(self._waiting)) + 1
+        enough = np.searchsorted(np.cumsum(wanted), self._rows_to_begin - self._waiting.size) + 1
         used = slice(0, min(len(rows), int(enough)))
         arrived = _Bundle(rows[used], np.arange(self._seen, self._seen + used.stop), signs[used], alarms[used])
         self._seen += used.stop
@@ -193,9 +212,9 @@ class Watcher:
         return used.stop
 
     def _begin_if_ready(self) -> None:
-        if not self._is_watching and len(self._waiting) >= self._rows_to_begin:
+        if not self._is_watching and self._waiting.size >= self._rows_to_begin:
             self._learn(self._waiting, None)
-            self._waiting = self._waiting.of(slice(0, 0))
+            self._waiting = _Bundle.empty(self._waiting.rows.shape[1])
             self._is_watching, self._in_chunk = True, 0
 
     @property
@@ -203,36 +222,60 @@ class Watcher:
         enough = (self._learner.window or DEFAULT_WARM_UP) if self.warm_up is None else self.warm_up
         return enough if self._learner.is_fitted else max(2, enough)
 
-    def _take(self, arrived: _Bundle, judged: Judged) -> None:
-        """Rows that were tested wait until their chunk is full; then those that the policy wants are learnt."""
-        self._seen += len(arrived)
-        self._in_chunk += len(arrived)
+    def _take(self, arrived: _Bundle, judged: Judged | None) -> None:
+        """Rows that were tested wait until their chunk is full; then those that the policy wants are learnt.
+
+        `judged` is there if a whole chunk arrived at once.
+        """
+        self._seen += arrived.size
+        self._in_chunk += arrived.size
         waiting = self._waiting.with_(arrived)
         if self._in_chunk < self.chunk:
-            self._waiting = waiting
+            self._waiting = waiting.copied()
             return
         wanted = self._wanted(waiting.signs, waiting.alarms)
-        is_whole = len(waiting) == len(arrived)
-        if wanted.all():
-            self._learn(waiting, judged if is_whole else None)
+        if np.count_nonzero(wanted) == len(wanted):
+            self._learn(waiting, judged)
         else:
-            self._learn(waiting.of(wanted), judged.of(wanted) if is_whole else None)
+            self._learn(waiting.of(wanted), None if judged is None else judged.of(wanted))
             self._skip(waiting.of(~wanted))
-        self._waiting, self._in_chunk = waiting.of(slice(0, 0)), 0
+        if self._waiting.size:
+            self._waiting = _Bundle.empty(waiting.rows.shape[1])
+        self._in_chunk = 0
+
+    def _follow(self, rows: Floats, signs: Ints) -> Trace | None:
+        """Chunks of one row in one go, as far as the model can; the rest goes the ordinary way."""
+        answers = {alarm: bool(self._policy.learns(np.array([alarm]))[0]) for alarm in (False, True)}
+        trace: Trace | None = self._learner.follow(
+            rows, lambda at, alarm: answers[alarm] if signs[at] == 0 else bool(signs[at] == 1)
+        )
+        if trace is not None:
+            count = len(trace.distances)
+            numbers = np.arange(self._seen, self._seen + count)
+            self._seen += count
+            arrived = _Bundle(rows[:count], numbers, signs[:count], trace.distances > trace.thresholds)
+            self._remember(arrived.of(trace.learnt))
+            self._skip(arrived.of(~trace.learnt))
+        return trace
 
     def _wanted(self, signs: Ints, alarms: Bools) -> Bools:
-        wanted: Bools = (signs == 1) | ((signs == 0) & self._policy.learns(alarms))
-        return wanted
+        wanted = self._policy.learns(alarms)
+        if wanted.dtype != bool or wanted.shape != alarms.shape:
+            raise InvalidParameterError(f"{self._policy!r} did not answer with one boolean per row")
+        return np.where(signs == 0, wanted, signs == 1) if np.count_nonzero(signs) else wanted
 
     def _learn(self, bundle: _Bundle, judged: Judged | None) -> None:
-        if not len(bundle):
+        if not bundle.size:
             return
         self._learner.learn(bundle.rows, judged)
+        self._remember(bundle)
+
+    def _remember(self, bundle: _Bundle) -> None:
         if self._learner.can_forget:
             self._learnt = np.concatenate([self._learnt, bundle.numbers])[-(self._learner.window or 0) :]
 
     def _skip(self, bundle: _Bundle) -> None:
-        if len(bundle):
+        if bundle.size:
             self._skipped = self._skipped.with_(bundle).of(slice(-(self._learner.window or DEFAULT_WARM_UP), None))
 
     # Late labels
@@ -265,7 +308,7 @@ class Watcher:
         bundle, self._skipped = self._skipped.of(confirmed), self._skipped.of(~confirmed)
         if self._is_watching:
             self._learn(bundle, None)
-        elif len(bundle):
+        elif bundle.size:
             self._waiting = self._waiting.with_(bundle)
             self._begin_if_ready()
 

@@ -6,10 +6,14 @@ that the rows that stay are never moved and everything that was computed for the
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
-from oneclass.types import Ints
+from oneclass.types import Floats, Ints
+
+Parts: TypeAlias = tuple[slice, ...]
+"""Slots, in order: one slice, or two where a chunk runs over the end of the ring and goes on at slot 0."""
 
 
 @dataclass(frozen=True)
@@ -37,18 +41,28 @@ class Ring:
             return True
         return self.is_full and count < self.capacity
 
-    def place(self, count: int) -> tuple["Ring", Ints]:
+    def place(self, count: int) -> tuple["Ring", Parts]:
         """The ring after `count` new rows, and the slots they take, oldest first. Only when `can_place`."""
         if not self.is_full:
-            return Ring(self.capacity, self.size + count, 0), np.arange(self.size, self.size + count)
-        slots = (self.head + np.arange(count)) % self.size
-        return Ring(self.capacity, self.size, (self.head + count) % self.size), slots
+            return Ring(self.capacity, self.size + count), (slice(self.size, self.size + count),)
+        end = self.head + count
+        if end < self.size:
+            return Ring(self.capacity, self.size, end), (slice(self.head, end),)
+        parts = (slice(self.head, self.size), slice(0, end - self.size))
+        return Ring(self.capacity, self.size, end - self.size), parts if end > self.size else parts[:1]
 
 
-def spans(slots: Ints) -> list[slice]:
-    """The same slots as at most two slices: a chunk that runs over the end of the ring goes on at slot 0."""
-    start, count = int(slots[0]), len(slots)
-    if int(slots[-1]) - start == count - 1:
-        return [slice(start, start + count)]
-    before = int(np.flatnonzero(np.diff(slots) < 0)[0]) + 1
-    return [slice(start, start + before), slice(0, count - before)]
+def overwritten(old: Floats, parts: Parts, new: Floats) -> Floats:
+    """A copy of `old` with the rows of `new` in these slots, which may lie behind its end."""
+    if parts[0].start == len(old):
+        return np.concatenate([old, new])
+    rows = old.copy()
+    for part, chosen in zip(parts, counted(parts), strict=True):
+        rows[part] = new[chosen]
+    return rows
+
+
+def counted(parts: Parts) -> Parts:
+    """The places that the rows for these slots have in their chunk."""
+    first = parts[0].stop - parts[0].start
+    return (slice(0, first),) if len(parts) == 1 else (slice(0, first), slice(first, first + parts[1].stop))
