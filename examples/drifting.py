@@ -21,6 +21,7 @@ import oneclass as oc
 
 FEATURES = ("pressure", "flow")
 CHUNK = 50
+PLANTED = {"normal": "a normal row", "single": "planted", "burst": "planted, in a burst"}
 
 
 @dataclass
@@ -121,8 +122,8 @@ def summary(stream: Stream, verdicts: dict[str, np.ndarray], alarms: list[Alarm]
             f"alarm rate, normal rows {alarm[normal].mean():.1%}; asked for 5.0%",
             f"the same, frozen        {never_updated.mean():.1%}, had the model learnt the first {(~tested).sum()} rows only",
             "",
-            "the three strongest alarms (rows counted from 1; in brackets what each feature adds to the score of the nearest normal row)",
-            *(f"  {found}" for found in strongest),
+            "the three strongest alarms (rows count from 1; in brackets: what each feature adds to the score of the normal row)",
+            *(f"  {found}   {PLANTED[stream.kind[found.row]]}" for found in strongest),
         ]
     )
 
