@@ -28,16 +28,16 @@ class IndefiniteError(ArithmeticError):
 
 
 def block_size(capacity: int | None) -> int:
-    """Rows per block: the whole window up to 200 rows, else equal blocks of about 100.
+    """Rows per block: the whole window up to 200 rows, then equal blocks of about 100, from 1000 rows on ten of them.
 
-    Up to 200 rows a full factorisation costs no more than a partial one. The size depends on the capacity alone, so that the factor
-    has the same bits whatever happened before; equal blocks suit round window and chunk sizes.
+    Up to 200 rows a full factorisation costs no more than a partial one; large blocks make large, fast products. The size depends on
+    the capacity alone, so that the factor has the same bits whatever happened before; equal blocks suit round window and chunk sizes.
     """
     if capacity is None:
         return BLOCK
     if capacity <= ONE_BLOCK_UP_TO:
         return capacity
-    return -(-capacity // round(capacity / BLOCK))
+    return -(-capacity // min(10, round(capacity / BLOCK)))
 
 
 class Factor:
@@ -60,7 +60,9 @@ class Factor:
         self._factorised = 0
         self._inverse_rows = 0
         self._front: list[Floats] = []  # (start, end - start): L[start:end, :start]ᵀ
-        self._diagonal: list[Floats] = []  # (end - start, end - start) in Fortran order: L[start:end, start:end]
+        self._diagonal: list[
+            Floats
+        ] = []  # (end - start, end - start) in Fortran order: the lower triangle of L[start:end, start:end]
         self._inverted: list[Floats | None] = []  # the inverse of that block, once somebody needs it
         self._inverse_front: list[Floats] = []  # (start, end - start): L⁻¹[start:end, :start]ᵀ
 
@@ -88,7 +90,7 @@ class Factor:
             if start:
                 block -= front.T @ front
             block.reshape(-1)[:: end - start + 1] += ridge[start:end]
-            _, failed = lapack.dpotrf(block.T, lower=1, clean=1, overwrite_a=1)
+            _, failed = lapack.dpotrf(block.T, lower=1, clean=0, overwrite_a=1)
             if failed:
                 raise IndefiniteError(start + failed - 1)
             self._inverted[index] = None
@@ -96,6 +98,8 @@ class Factor:
 
     def solve(self, targets: Floats) -> Floats:
         """Φ⁻¹ targets, for targets of shape (n,) or (n, k): one substitution forwards and one backwards, 2n² flops a column."""
+        if len(self._bounds) == 1:
+            return _substitute(self._diagonal[0], _substitute(self._diagonal[0], targets, transposed=0), transposed=1)
         solution = targets.copy()
         for index, (start, end) in enumerate(self._bounds):
             if start:
@@ -134,7 +138,9 @@ class Factor:
                 blas.dgemm(-1.0, front[:a].T, self._front[before].T, beta=1.0, c=rest.T, trans_b=1, overwrite_c=1)
             # A product with the inverted block runs three times as fast as dtrsm. The price, an error larger by the condition of
             # one block at most, was not visible beside that of Φ (C = 1 … 1e8, a fifth of the rows duplicates).
-            np.matmul(self._inverted_block(before), rest, out=front[a:b])
+            inverted, half = self._inverted_block(before), (b - a) // 2
+            np.matmul(inverted[:half, :half], rest[:half], out=front[a : a + half])  # the rest of these rows is zero
+            np.matmul(inverted[half:], rest, out=front[a + half : b])
 
     def _invert_row(self, index: int, row: Floats) -> None:
         """L⁻¹[start:end, :start]ᵀ = -(L_II⁻¹ · L[start:end, :start] · L⁻¹[:start, :start])ᵀ into `row`."""
@@ -188,11 +194,11 @@ class Factor:
 
 
 def invert_lower(lower: Floats) -> Floats:
-    """The inverse of a lower triangular matrix, by halves: LAPACK's dtrtri runs unblocked at these sizes, products do not."""
+    """The inverse of the lower triangle of a matrix, by halves: LAPACK's dtrtri runs unblocked at these sizes, products do not."""
     n = len(lower)
     if n <= _LEAF:
         inverse: Floats = lapack.dtrtri(lower, lower=1)[0]
-        return np.ascontiguousarray(inverse)
+        return np.tril(inverse)
     half = n // 2
     first, last = invert_lower(lower[:half, :half]), invert_lower(lower[half:, half:])
     inverse = np.zeros((n, n))

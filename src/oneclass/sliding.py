@@ -283,10 +283,10 @@ def _kernel_rows(now: Normality, scaled: Floats, slots: Parts, judged: Judgement
         require_finite(rows)
     if not now.ring.is_full:
         return rows
-    new = rows[:, :size].copy()
+    # In place, which may happen twice and changes nothing then: what is read here lies behind what is written.
     for part, chosen in zip(slots, counted(slots), strict=True):
-        new[:, part] = rows[:, size + chosen.start : size + chosen.stop]
-    return new
+        rows[:, part] = rows[:, size + chosen.start : size + chosen.stop]
+    return rows[:, :size]
 
 
 def _require_positive_semidefinite(kernel: Floats, parameters: Parameters) -> None:
