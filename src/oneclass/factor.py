@@ -30,8 +30,8 @@ class IndefiniteError(ArithmeticError):
 def block_size(capacity: int | None) -> int:
     """Rows per block: the whole window up to 200 rows, then equal blocks of about 100, from 1000 rows on ten of them.
 
-    Up to 200 rows a full factorisation costs no more than a partial one; large blocks make large, fast products. The size depends on
-    the capacity alone, so that the factor has the same bits whatever happened before; equal blocks suit round window and chunk sizes.
+    Up to 200 rows a full factorisation costs no more than a partial one; large blocks make large, fast products. The size depends
+    on the capacity alone, so that the factor has the same bits whatever happened before; equal blocks suit round chunk sizes.
     """
     if capacity is None:
         return BLOCK

@@ -339,6 +339,8 @@ def _require_positive(kernel: Kernel, name: str) -> None:
     value: object = getattr(kernel, name)
     if not isinstance(value, int | float | np.integer | np.floating) or not 0 < value < np.inf:
         raise InvalidParameterError(f"{type(kernel).__name__}: {name}={value!r} must be a positive, finite number")
+    if name == "width" and not 1e-150 < value < 1e150:
+        raise InvalidParameterError(f"{type(kernel).__name__}: width={value!r} leaves no number for its square; scale the rows")
 
 
 def _inner(X: Floats, Y: Floats) -> Floats:

@@ -168,13 +168,15 @@ class Adapted:
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
         """Puts the detector's attributes back if anything fails."""
-        before = deepcopy(vars(self.detector))
+        # A stranger may write to its arrays in place, so the copy is a deep one.
+        before, is_done = deepcopy(vars(self.detector)), False
         try:
             yield
-        except BaseException:
-            vars(self.detector).clear()
-            vars(self.detector).update(before)
-            raise
+            is_done = True
+        finally:
+            if not is_done:
+                vars(self.detector).clear()
+                vars(self.detector).update(before)
 
 
 def learner_for(model: Any) -> Learner:

@@ -158,8 +158,8 @@ def leave_one_out(framework: Framework, beta: Floats, inverse_diagonal: Floats) 
 
 
 def require_finite(kernel: Floats, first: int = 0) -> None:
-    """Raise KernelError naming the first row with a kernel value that is not finite."""
-    bad = ~np.isfinite(kernel).all(axis=1)
+    """Raise KernelError if a kernel value is not finite, naming the row to blame: the one with most of them."""
+    bad = np.count_nonzero(~np.isfinite(kernel), axis=1)
     if bad.any():
         row = first + int(np.argmax(bad))
         raise KernelError(

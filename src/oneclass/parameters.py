@@ -107,7 +107,7 @@ def request(*, kernel: object, width: object, C: object, alarm_rate: object, thr
     return Request(
         kernel=chosen,
         width=None if _is_auto(width) else _number("width", width, hint="the σ of exp(-||x-y||²/σ²), or 'auto'"),
-        C=None if _is_auto(C) else _number("C", C, above=1e-300, hint="the λ of I/λ, larger is less regularised, or 'auto'"),
+        C=None if _is_auto(C) else _checked_C(C),
         alarm_rate=rate,
         threshold=threshold,  # type: ignore[arg-type]  # one of THRESHOLD_RULES, checked above
         window=None if window is None else int(window),
@@ -125,6 +125,13 @@ def _checked_kernel(kernel: object) -> str | Kernel:
     raise InvalidParameterError(
         f"kernel={kernel!r}: choose one of {names}, an object of oneclass.kernels such as RBF(2.0), or a function k(X, Y) -> matrix"
     )
+
+
+def _checked_C(C: object) -> float:
+    number = _number("C", C, hint="the λ of I/λ, larger is less regularised, or 'auto'")
+    if not np.isfinite(1.0 / number):
+        raise InvalidParameterError(f"C={C!r} is so small that 1/C is infinite: with C = 1 the ridge weighs as much as a row")
+    return number
 
 
 def _is_auto(value: object) -> bool:

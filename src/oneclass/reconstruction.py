@@ -27,7 +27,8 @@ class Reconstruction(Framework):
 
     def distances(self, residuals: Floats) -> Floats:
         """The squared length of each residual."""
-        return np.asarray(np.vecdot(residuals, residuals))
+        with np.errstate(over="ignore"):  # a row so far out that the square of its distance is infinite is just that
+            return np.asarray(np.vecdot(residuals, residuals))
 
 
 class KernelReconstruction(KernelModel):
@@ -61,4 +62,5 @@ class KernelReconstruction(KernelModel):
         """
         now, rows = self._now, self._checked(X)
         scaled = now.parameters.scaled(rows)
-        return (scaled - now.outputs(scaled)) ** 2
+        with np.errstate(over="ignore"):
+            return (scaled - now.outputs(scaled)) ** 2

@@ -8,6 +8,7 @@ per-row path, which is that path's memory and is saved.
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,16 +121,25 @@ class SlidingModel:
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """Whatever fails inside, the state is afterwards what it was before. A call with many chunks in it is one piece."""
-        before, written = dict(vars(self)), self.inverse and self.inverse.replaced
+        """Whatever fails inside, the state is afterwards what it was before. A call with many chunks in it is one piece.
+
+        Only the inverse is written over in place. Where the kernel may overflow in mid-call a copy of it is kept; where nothing but
+        an interrupt from outside can stop the call, that copy would cost more than single rows do: then the inverse is dropped, and
+        computed afresh from the rows, which are those before the call.
+        """
+        before, inverse, is_done = dict(vars(self)), self.inverse, False
+        written = inverse.replaced if inverse is not None else 0
+        may_fail = self.now is not None and not self.now.parameters.kernel.is_bounded
+        copy = deepcopy(inverse) if may_fail else None
         try:
             yield
-        except BaseException:
-            vars(self).update(before)
-            self._factor = None
-            if self.inverse is not None and self.inverse.replaced != written:
-                self.inverse = None  # written over since; the next chunk computes it afresh
-            raise
+            is_done = True
+        finally:
+            if not is_done:
+                vars(self).update(before)
+                self._factor = None  # holds rows that were never learnt
+                if inverse is not None and (copy is not None or inverse.replaced != written):
+                    self.inverse = copy
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copies: all but the cache."""
@@ -140,13 +150,15 @@ class SlidingModel:
     def _appended(self, rows: Floats, judged: Judgement | None) -> _Step:
         now, capacity = self.now, self.request.window
         if now is None:
-            return self._anew(rows if capacity is None else rows[-capacity:], None, 0)
+            known = rows if capacity is None else rows[-capacity:]
+            return self._anew(known, None, 0, first=len(rows) - len(known))
         parameters = None if self._is_choosing else now.parameters
         # A function kernel is asked for the whole matrix at once: nothing says that it rounds a part of it in the same way.
         if parameters is None or not parameters.kernel.is_pairwise or not now.ring.can_place(len(rows)):
             known = np.concatenate([now.window, rows])
             known = known if capacity is None else known[-capacity:]
-            return self._anew(known, parameters, max(0, self.chosen_from - (now.ring.size + len(rows) - len(known))))
+            left = now.ring.size + len(rows) - len(known)
+            return self._anew(known, parameters, max(0, self.chosen_from - left), first=len(rows) - len(known))
         ring, slots = now.ring.place(len(rows))
         scaled = parameters.scaled(rows)
         window = overwritten(now.rows, slots, rows)
@@ -162,15 +174,18 @@ class SlidingModel:
             chosen_from=max(0, self.chosen_from - (now.ring.size + len(rows) - ring.size)),
         )
 
-    def _anew(self, rows: Floats, parameters: Parameters | None, chosen_from: int) -> _Step:
-        """A window whose every slot is new, rows in order of age; parameters are chosen from it unless they are given."""
+    def _anew(self, rows: Floats, parameters: Parameters | None, chosen_from: int, first: int = 0) -> _Step:
+        """A window whose every slot is new, rows in order of age; parameters are chosen from it unless they are given.
+
+        `first` is the place of the oldest row in the caller's chunk, for messages; negative if it came with an earlier one.
+        """
         ring, slots = Ring(self.request.window).place(len(rows))
         rows = rows.copy()
         if parameters is None:
             parameters, chosen_from = self.request.parameters_for(rows), len(rows)
         scaled = parameters.scaled(rows)
         kernel = parameters.kernel(scaled, scaled)
-        require_finite(kernel)
+        require_finite(kernel, first)
         if not parameters.kernel.is_pairwise:
             _require_positive_semidefinite(kernel, parameters)
         ridge = parameters.ridge(len(rows))
@@ -195,6 +210,7 @@ class SlidingModel:
         ridge, targets = step.ridge, self.framework.targets(step.scaled)
         # Taken out while it is written to: whatever interrupts this leaves no half-written inverse behind.
         inverse, self.inverse = self.inverse, None
+        self._factor = None  # its numbers, too, are let go before others are made
         if inverse is not None and inverse.replaced < step.ring.size:
             is_sound = all(
                 inverse.replace(slot, row, float(ridge[slot]), targets[slot])
@@ -208,7 +224,7 @@ class SlidingModel:
             self.rest = step.ring.size
             return False
         self._commit(step, inverse.solution, inverse.diagonal())
-        self.inverse, self._factor = inverse, None
+        self.inverse = inverse
         return True
 
     def _rows_to_write(self, step: _Step) -> Floats:

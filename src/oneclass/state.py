@@ -9,7 +9,6 @@ JSON writes a float so that the same float is read back, arrays are copied byte 
 import json
 import os
 import struct
-import tempfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -84,13 +83,12 @@ def _contents(body: bytes, at: int, header: Mapping[str, Any]) -> tuple[dict[str
 def write_file(path: str | PathLike[str], data: bytes) -> None:
     """Put `data` into the file at `path`: all of it, or the file stays as it was."""
     target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with draft.open("wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+            os.fsync(file.fileno())  # on the disk before the old file goes
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)  # still there only if something failed

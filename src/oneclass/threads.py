@@ -30,6 +30,7 @@ class _Held:
         self._before: list[int] = []
 
     def take(self) -> None:
+        """One thread more that wants BLAS on one thread."""
         with self._lock:
             if self._holders == 0:
                 self._before = [library.num_threads for library in _blas().lib_controllers]
@@ -37,6 +38,7 @@ class _Held:
             self._holders += 1
 
     def release(self) -> None:
+        """One less; the last one puts the old setting back."""
         with self._lock:
             self._holders -= 1
             if self._holders == 0:

@@ -79,15 +79,19 @@ def checked_indices(indices: object, count: int) -> Ints:
 
 
 @contextmanager
-def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
-    """Whatever fails inside, the attributes of the estimator are afterwards those it had before."""
-    before = dict(vars(estimator))
+def unchanged_on_error(subject: object) -> Iterator[None]:
+    """Whatever fails inside, the attributes of the subject are afterwards those it had before.
+
+    A shallow copy is enough: states are replaced, not written to.
+    """
+    before, is_done = dict(vars(subject)), False
     try:
         yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
+        is_done = True
+    finally:  # an interrupt counts as a failure, too
+        if not is_done:
+            vars(subject).clear()
+            vars(subject).update(before)
 
 
 def _require_finite(estimator: BaseEstimator, rows: Floats) -> None:

@@ -13,7 +13,7 @@ from oneclass.rowwise import Trace
 from oneclass.state import Envelope
 from oneclass.threads import one_blas_thread
 from oneclass.types import Bools, Floats, Ints, KernelFunction
-from oneclass.validation import checked_signs
+from oneclass.validation import checked_signs, unchanged_on_error
 from oneclass.verdicts import Verdicts
 
 DEFAULT_WARM_UP = 150
@@ -30,13 +30,16 @@ class _Bundle(NamedTuple):
 
     @classmethod
     def empty(cls, features: int) -> "_Bundle":
+        """No rows."""
         return cls(np.empty((0, features)), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, bool))
 
     @property
     def size(self) -> int:
+        """The number of rows."""
         return len(self.numbers)
 
     def of(self, chosen: Bools | slice) -> "_Bundle":
+        """Some of the rows."""
         return _Bundle(self.rows[chosen], self.numbers[chosen], self.signs[chosen], self.alarms[chosen])
 
     def copied(self) -> "_Bundle":
@@ -45,12 +48,15 @@ class _Bundle(NamedTuple):
 
     def labelled(self, numbers: Ints, signs: Ints) -> "_Bundle":
         """The same rows with late labels for some of them."""
+        if not len(numbers):
+            return self
         order = np.argsort(numbers)
         at = np.searchsorted(numbers, self.numbers, sorter=order)
         at = order[np.minimum(at, len(order) - 1)]
         return self._replace(signs=np.where(numbers[at] == self.numbers, signs[at], self.signs))
 
     def with_(self, other: "_Bundle") -> "_Bundle":
+        """These rows and then the others."""
         if not self.size:
             return other
         return _Bundle(
@@ -100,22 +106,20 @@ class Watcher:
         # The places in the stream of the rows in the model's window, oldest first; -1 for rows learnt before the watch began.
         self._learnt = np.full(len(model.window_) if self._learner.is_fitted and hasattr(model, "window_") else 0, -1)
 
+    def __repr__(self) -> str:
+        return f"Watcher({self.model!r}, learn={self.learn!r}, chunk={self.chunk}, warm_up={self.warm_up})"
+
     def watch(self, X: object, labels: object = None) -> Verdicts:
         """The verdict on each row of X, shape (n, d), in order; the rows are learnt along the way as the policy says.
 
         `labels`: +1 normal (always learnt), -1 not (never learnt), 0 or absent: the policy decides. A call that fails has watched
         nothing.
         """
-        before = dict(vars(self))
-        try:
-            with self._learner.all_or_nothing():
-                rows = self._learner.admit(X)
-                signs = np.zeros(len(rows), np.int64) if labels is None else checked_signs(labels, len(rows))
-                with one_blas_thread(self._learner.window or len(self._learnt)):
-                    return self._watch(rows, signs)
-        except BaseException:
-            vars(self).update(before)
-            raise
+        with unchanged_on_error(self), self._learner.all_or_nothing():
+            rows = self._learner.admit(X)
+            signs = np.zeros(len(rows), np.int64) if labels is None else checked_signs(labels, len(rows))
+            with one_blas_thread(self._learner.window or len(self._learnt)):
+                return self._watch(rows, signs)
 
     def confirm(self, rows: object, labels: object) -> Bools:
         """Late labels for rows already watched, by their `row`; whether each was still known.
@@ -127,13 +131,8 @@ class Watcher:
         signs = checked_signs(np.atleast_1d(np.asarray(labels)), len(numbers))
         if numbers.dtype.kind not in "iu" or not signs.all() or len(np.unique(numbers)) < len(numbers):
             raise InvalidParameterError("confirm takes different row numbers, and a label of 1 (normal) or -1 (not) for each")
-        before = dict(vars(self))
-        try:
-            with self._learner.all_or_nothing():
-                return self._confirm(numbers, signs)
-        except BaseException:
-            vars(self).update(before)
-            raise
+        with unchanged_on_error(self), self._learner.all_or_nothing():
+            return self._confirm(numbers, signs)
 
     def to_bytes(self) -> bytes:
         """The watcher with its model and the rows that wait, without pickle."""
