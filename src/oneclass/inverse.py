@@ -6,6 +6,8 @@ is the memory of its own path: unlike a factor it must be saved, and it is compu
 Knows nothing of kernels or alarms.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg import blas, lapack
 
@@ -24,11 +26,24 @@ class RingInverse:
     fifth of them duplicates, the error was 1e-14 at C = 1 and 2e-9 at C = 1e4, the largest C it is used for.
     """
 
-    def __init__(self, kernel: Floats, inverse: Floats, solution: Floats, replaced: int = 0) -> None:
-        self.kernel = kernel  # (n, n), symmetric
+    def __init__(self, kernel: Floats | None, inverse: Floats, solution: Floats, replaced: int = 0) -> None:
+        self._kernel = kernel  # (n, n), symmetric; None until somebody who knows the rows hands it in
         self.inverse = inverse  # (n, n) in Fortran order; only the lower triangle means anything
         self.solution = solution  # β, (n,) or (n, k)
         self.replaced = replaced  # rows overwritten since P was computed afresh
+        self.is_touched = False  # whether it has been written to since somebody set this to False
+
+    def know(self, kernel: Callable[[], Floats]) -> None:
+        """Hand in K if it is not there: a saved inverse comes without."""
+        if self._kernel is None:
+            self._kernel = kernel()
+
+    @property
+    def kernel(self) -> Floats:
+        """K, (n, n)."""
+        if self._kernel is None:
+            raise RuntimeError("the kernel matrix of a saved inverse must be handed in by `know` before it is used")
+        return self._kernel
 
     @classmethod
     def afresh(cls, kernel: Floats, ridge: Floats, targets: Floats) -> "RingInverse | None":
@@ -41,6 +56,10 @@ class RingInverse:
         solution, _ = lapack.dpotrs(factor, targets, lower=1)
         inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
         return cls(kernel, inverse, solution)
+
+    def copy(self) -> "RingInverse":
+        """The same with P in an array of its own; K is left out, for it can be computed again from the rows."""
+        return RingInverse(None, self.inverse.copy(order="F"), self.solution, self.replaced)
 
     def diagonal(self) -> Floats:
         """The diagonal of P."""
@@ -72,10 +91,12 @@ class RingInverse:
         self.kernel[:, slot] = row
         self.solution = solution
         self.replaced += 1
+        self.is_touched = True
         return True
 
     def replace_afresh(self, slot: int, row: Floats, ridge: Floats, targets: Floats) -> bool:
         """Overwrite one row and compute P anew, n³ flops: what ends a turn of the ring."""
+        self.is_touched = True
         self.kernel[slot] = row
         self.kernel[:, slot] = row
         successor = RingInverse.afresh(self.kernel, ridge, targets)

@@ -87,8 +87,8 @@ class Learner(Protocol):
         """Forget learnt rows, counted from the oldest in the window, and return them."""
         ...
 
-    def all_or_nothing(self) -> AbstractContextManager[None]:
-        """A context that leaves the model as it was if anything fails inside."""
+    def all_or_nothing(self, rows: int) -> AbstractContextManager[None]:
+        """A context, for so many rows, that leaves the model as it was if anything fails inside."""
         ...
 
 
@@ -166,8 +166,9 @@ class Adapted:
         return rows
 
     @contextmanager
-    def all_or_nothing(self) -> Iterator[None]:
+    def all_or_nothing(self, rows: int) -> Iterator[None]:
         """Puts the detector's attributes back if anything fails."""
+        del rows  # a copy is made for any number
         # A stranger may write to its arrays in place, so the copy is a deep one.
         before, is_done = deepcopy(vars(self.detector)), False
         try:

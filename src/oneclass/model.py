@@ -179,9 +179,9 @@ class KernelModel(OutlierMixin, BaseEstimator):
     can_forget: ClassVar[bool] = True
 
     @contextmanager
-    def all_or_nothing(self) -> Iterator[None]:
-        """Whatever fails inside, the model is afterwards what it was before, however many chunks it had learnt."""
-        with unchanged_on_error(self), nullcontext() if self._sliding is None else self._sliding.all_or_nothing():
+    def all_or_nothing(self, rows: int) -> Iterator[None]:
+        """Whatever fails inside, the model is afterwards what it was before, however many chunks of `rows` rows it had learnt."""
+        with unchanged_on_error(self), nullcontext() if self._sliding is None else self._sliding.all_or_nothing(rows):
             yield
 
     @property

@@ -103,4 +103,4 @@ def _restore(sliding: SlidingModel, envelope: Envelope, kernel: KernelFunction |
     if "inverse" in arrays:
         inverse = np.zeros((len(rows), len(rows)), order="F")
         inverse[np.tril_indices(len(rows))] = arrays["inverse"]
-        sliding.inverse = RingInverse(parameters.kernel(scaled, scaled), inverse, arrays["beta"], values["replaced"])
+        sliding.inverse = RingInverse(None, inverse, arrays["beta"], values["replaced"])

@@ -8,7 +8,6 @@ per-row path, which is that path's memory and is saved.
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +30,8 @@ _INVERSE_WINDOW_PER_ROW = 40
 """The per-row path is for chunks of at most window / 40 rows; benchmarks/paths.py shows where the two paths cross."""
 _INVERSE_LARGEST_C = 1e4
 """... and for C · k(x, x) up to this: beyond, the explicit inverse loses digits that a factor keeps."""
+_COPY_FROM_ROWS = 64
+"""A copy of the inverse costs about as much as two rows learnt with it."""
 _REFINE_ABOVE_C = 1e4
 """From here on one step of refinement pays: at C = 1e8 it takes the error of the threshold from 3e-7 to 1e-8."""
 
@@ -91,6 +92,7 @@ class SlidingModel:
         now, inverse = self.now, self.inverse
         if now is None or inverse is None or self.rest or not now.parameters.kernel.is_bounded:
             return None
+        inverse.know(lambda: now.parameters.kernel(now.scaled, now.scaled))
         self.inverse = None  # taken out while it is written to
         follower = Follower(now, inverse, self.request.threshold, self.request.alarm_rate)
         trace = follower.run(rows, wants)
@@ -120,17 +122,19 @@ class SlidingModel:
             self.learnt -= now.ring.size - len(kept)
 
     @contextmanager
-    def all_or_nothing(self) -> Iterator[None]:
+    def all_or_nothing(self, rows: int) -> Iterator[None]:
         """Whatever fails inside, the state is afterwards what it was before. A call with many chunks in it is one piece.
 
-        Only the inverse is written over in place. Where the kernel may overflow in mid-call a copy of it is kept; where nothing but
-        an interrupt from outside can stop the call, that copy would cost more than single rows do: then the inverse is dropped, and
-        computed afresh from the rows, which are those before the call.
+        Only the inverse is written over in place, so a copy of it is kept where the kernel may overflow in mid-call, and for calls
+        of so many `rows` that it costs next to nothing. Shorter calls can only be stopped by an interrupt; then the inverse is
+        dropped, and computed afresh from the rows, which are those before the call: right, but not to the last bit.
         """
         before, inverse, is_done = dict(vars(self)), self.inverse, False
-        written = inverse.replaced if inverse is not None else 0
         may_fail = self.now is not None and not self.now.parameters.kernel.is_bounded
-        copy = deepcopy(inverse) if may_fail else None
+        copy = None
+        if inverse is not None:
+            inverse.is_touched = False
+            copy = inverse.copy() if may_fail or rows >= _COPY_FROM_ROWS else None
         try:
             yield
             is_done = True
@@ -138,7 +142,7 @@ class SlidingModel:
             if not is_done:
                 vars(self).update(before)
                 self._factor = None  # holds rows that were never learnt
-                if inverse is not None and (copy is not None or inverse.replaced != written):
+                if inverse is not None and inverse.is_touched:
                     self.inverse = copy
 
     def __getstate__(self) -> dict[str, Any]:
@@ -207,11 +211,12 @@ class SlidingModel:
 
     def _learn_by_inverse(self, step: _Step) -> bool:
         """Overwrite row by row in the explicit inverse; False, with nothing learnt, if it has lost its accuracy."""
-        ridge, targets = step.ridge, self.framework.targets(step.scaled)
+        now, ridge, targets = self.now, step.ridge, self.framework.targets(step.scaled)
         # Taken out while it is written to: whatever interrupts this leaves no half-written inverse behind.
         inverse, self.inverse = self.inverse, None
         self._factor = None  # its numbers, too, are let go before others are made
-        if inverse is not None and inverse.replaced < step.ring.size:
+        if inverse is not None and now is not None and inverse.replaced < step.ring.size:
+            inverse.know(lambda: now.parameters.kernel(now.scaled, now.scaled))
             is_sound = all(
                 inverse.replace(slot, row, float(ridge[slot]), targets[slot])
                 for slot, row in zip(_each(step.slots), self._rows_to_write(step), strict=True)

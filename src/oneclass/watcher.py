@@ -1,5 +1,6 @@
 """One stream: test each row, then learn, chunk by chunk. Every row of every stream goes through here, whoever calls."""
 
+from collections.abc import Sized
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -115,7 +116,8 @@ class Watcher:
         `labels`: +1 normal (always learnt), -1 not (never learnt), 0 or absent: the policy decides. A call that fails has watched
         nothing.
         """
-        with unchanged_on_error(self), self._learner.all_or_nothing():
+        count = len(X) if isinstance(X, Sized) else 0
+        with unchanged_on_error(self), self._learner.all_or_nothing(count):
             rows = self._learner.admit(X)
             signs = np.zeros(len(rows), np.int64) if labels is None else checked_signs(labels, len(rows))
             with one_blas_thread(self._learner.window or len(self._learnt)):
@@ -131,7 +133,7 @@ class Watcher:
         signs = checked_signs(np.atleast_1d(np.asarray(labels)), len(numbers))
         if numbers.dtype.kind not in "iu" or not signs.all() or len(np.unique(numbers)) < len(numbers):
             raise InvalidParameterError("confirm takes different row numbers, and a label of 1 (normal) or -1 (not) for each")
-        with unchanged_on_error(self), self._learner.all_or_nothing():
+        with unchanged_on_error(self), self._learner.all_or_nothing(len(numbers)):
             return self._confirm(numbers, signs)
 
     def to_bytes(self) -> bytes:
@@ -244,7 +246,7 @@ class Watcher:
 
     def _follow(self, rows: Floats, signs: Ints) -> Trace | None:
         """Chunks of one row in one go, as far as the model can; the rest goes the ordinary way."""
-        answers = {alarm: bool(self._policy.learns(np.array([alarm]))[0]) for alarm in (False, True)}
+        answers = {alarm: bool(self._answer(np.array([alarm]))[0]) for alarm in (False, True)}
         trace: Trace | None = self._learner.follow(
             rows, lambda at, alarm: answers[alarm] if signs[at] == 0 else bool(signs[at] == 1)
         )
@@ -258,10 +260,14 @@ class Watcher:
         return trace
 
     def _wanted(self, signs: Ints, alarms: Bools) -> Bools:
-        wanted = self._policy.learns(alarms)
-        if wanted.dtype != bool or wanted.shape != alarms.shape:
-            raise InvalidParameterError(f"{self._policy!r} did not answer with one boolean per row")
+        wanted = self._answer(alarms)
         return np.where(signs == 0, wanted, signs == 1) if np.count_nonzero(signs) else wanted
+
+    def _answer(self, alarms: Bools) -> Bools:
+        wanted: Any = self._policy.learns(alarms)
+        if not isinstance(wanted, np.ndarray) or wanted.dtype.kind != "b" or wanted.shape != alarms.shape:
+            raise InvalidParameterError(f"{self._policy!r} did not answer with an array of one boolean per row")
+        return wanted
 
     def _learn(self, bundle: _Bundle, judged: Judged | None) -> None:
         if not bundle.size:
