@@ -1,0 +1,365 @@
+"""Bad input is refused by an exception of ours that says what, where and what to do; the model is as it was, to the byte."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from pairs import both_models, normal
+from sklearn.exceptions import NotFittedError
+
+from oneclass import KernelBoundary, KernelReconstruction, Watcher
+from oneclass.errors import (
+    InvalidParameterError,
+    InvalidRowsError,
+    InvalidRowTypeError,
+    KernelError,
+    NotLearntError,
+    OneClassError,
+    StateError,
+)
+from oneclass.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial, RationalQuadratic
+
+SCORING = ["score_samples", "decision_function", "predict", "p_values", "expected", "explain"]
+LEARNING = ["fit", "partial_fit"]
+
+
+def with_cell(value, row=4, column=1, count=6):
+    rows = normal(count).astype(object) if isinstance(value, str | None | list) else normal(count)
+    rows[row, column] = value
+    return rows
+
+
+# What is wrong, and everything its message has to name.
+BAD_ROWS = {
+    "NaN": (with_cell(np.nan), InvalidRowsError, ["NaN", "row 4", "column 1", "Leave such rows out"]),
+    "infinity": (with_cell(np.inf), InvalidRowsError, ["infinity", "row 4", "column 1"]),
+    "minus infinity": (with_cell(-np.inf, 0, 2), InvalidRowsError, ["infinity", "row 0", "column 2"]),
+    "both infinities": ([[np.inf, 0, 0], [-np.inf, 0, 0]], InvalidRowsError, ["infinity", "row 0", "column 0", "2 of 2"]),
+    "text": (with_cell("seven"), InvalidRowsError, ["row 4", "column 1", "'seven'", "turn it into a number"]),
+    "nothing in a cell": (with_cell(None), InvalidRowsError, ["NaN", "row 4", "column 1"]),
+    "a list in a cell": ([[1.0, 2.0, [3.0]], [1.0, 2.0, 3.0]], InvalidRowsError, []),
+    "a complex number": (normal(6) + 1j, InvalidRowsError, ["omplex"]),
+    "no rows": (normal(6)[:0], InvalidRowsError, ["0 sample", "minimum of"]),
+    "no features": (np.empty((6, 0)), InvalidRowsError, ["0 feature"]),
+    "a single row without brackets": (normal(6)[0], InvalidRowsError, ["1D array", "reshape"]),
+    "one dimension too many": (normal(6)[None], InvalidRowsError, ["dim 3"]),
+    "rows of different lengths": ([[1.0, 2.0, 3.0], [1.0, 2.0]], InvalidRowsError, []),
+    "nothing at all": (None, InvalidRowsError, []),
+    "a number": (3.0, InvalidRowsError, ["scalar array"]),
+    "a word": ("rows", InvalidRowsError, []),
+}
+WRONG_FEATURES = {
+    "too many features": (normal(6, features=4), InvalidRowsError, ["4 features", "3 features"]),
+    "too few features": (normal(6, features=2), InvalidRowsError, ["2 features", "3 features"]),
+}
+
+
+def refusals(calls, table):
+    cases = [(call, *case) for call in calls for case in table.values()]
+    return pytest.mark.parametrize(
+        ("call", "rows", "error", "named"), cases, ids=[f"{call} {what}" for call in calls for what in table]
+    )
+
+
+def assert_names(info, named):
+    for part in named:
+        assert part in str(info.value), f"{part!r} is not in: {info.value}"
+
+
+@both_models
+@refusals([*LEARNING, *SCORING], BAD_ROWS)
+def test_bad_rows_are_refused(model, call, rows, error, named):
+    """Every call refuses rows that are no finite numbers by row, column, value and advice, and nothing changes."""
+    fitted = model(window=40).fit(normal(40)).partial_fit(normal(1, seed=1))
+    before, scores = fitted.to_bytes(), fitted.score_samples(normal(9))
+    with pytest.raises(error) as info:
+        getattr(fitted, call)(rows)
+    assert_names(info, named)
+    assert fitted.to_bytes() == before
+    np.testing.assert_array_equal(fitted.score_samples(normal(9)), scores)
+
+
+@both_models
+@refusals(["partial_fit", *SCORING], WRONG_FEATURES)
+def test_another_number_of_features_is_refused(model, call, rows, error, named):
+    """After the first rows their number of features is fixed until the next `fit`; the message names both numbers."""
+    fitted = model().fit(normal(40))
+    before = fitted.to_bytes()
+    with pytest.raises(error) as info:
+        getattr(fitted, call)(rows)
+    assert_names(info, named)
+    assert fitted.to_bytes() == before
+
+
+@both_models
+@refusals(LEARNING, BAD_ROWS)
+def test_a_first_call_that_fails_learns_nothing(model, call, rows, error, named):
+    """What has learnt nothing has learnt nothing after a failure either, not even the number of features."""
+    fresh = model()
+    before = fresh.to_bytes()
+    with pytest.raises(error):
+        getattr(fresh, call)(rows)
+    assert fresh.to_bytes() == before
+    assert not hasattr(fresh, "n_features_in_")
+    assert fresh.fit(normal(30, features=5)).is_fitted
+
+
+@refusals(["watch"], BAD_ROWS | WRONG_FEATURES)
+def test_a_watcher_refuses_the_same_rows(call, rows, error, named):
+    """`watch` refuses what the model refuses, in the same words, while it warms up and after."""
+    for count in (20, 60):
+        watcher = Watcher(KernelBoundary(window=40))
+        watcher.watch(normal(count))
+        before = watcher.to_bytes()
+        with pytest.raises(error) as info:
+            watcher.watch(rows)
+        assert_names(info, named)
+        assert watcher.to_bytes() == before
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_the_column_of_a_frame_is_called_by_its_name(frame):
+    """In a data frame a bad cell is found by the name of its column as well."""
+    fitted = KernelBoundary().fit(frame({name: normal(30)[:, 0] for name in ("flow", "heat")}))
+    with pytest.raises(InvalidRowsError, match=r"row 2, column 1 \('heat'\)"):
+        fitted.predict(frame({"flow": [0.0, 0.0, 0.0], "heat": [0.0, 0.0, np.nan]}))
+    with pytest.raises(InvalidRowsError, match=r"row 1, column 1 holds 'hot'"):
+        fitted.predict(frame({"flow": ["0.0", "0.0", "0.0"], "heat": ["0.0", "hot", "cold"]}))
+
+
+def test_text_that_spells_numbers_is_taken():
+    """Numbers written as text, as a careless CSV reader leaves them, are numbers."""
+    fitted = KernelBoundary().fit(normal(30))
+    np.testing.assert_array_equal(fitted.score_samples(normal(5).astype(str)), fitted.score_samples(normal(5)))
+
+
+def test_cells_that_are_no_numbers_are_a_type_error_too():
+    """What is neither a number nor text is refused as InvalidRowTypeError, which is a TypeError."""
+    with pytest.raises(InvalidRowTypeError, match="row 1, column 0") as info:
+        KernelBoundary().fit([[1.0, 2.0], [{"a": 1}, 2.0], [0.0, 0.0]])
+    assert isinstance(info.value, TypeError)
+
+
+def test_huge_but_finite_numbers_are_no_error():
+    """Rows whose sum overflows are finite all the same, and are far from everything."""
+    fitted = KernelBoundary(width=1.0, C=1.0).fit(normal(30))
+    assert fitted.predict(np.full((4, 3), 1.7e308)).tolist() == [-1] * 4
+    assert KernelReconstruction(width=1.0, C=1.0).fit(normal(30)).predict([[1e200, 0.0, 0.0]]).tolist() == [-1]
+
+
+@both_models
+@pytest.mark.parametrize("rows", [normal(1), normal(6)[:0]], ids=["one row", "none"])
+def test_a_fit_needs_two_rows(model, rows):
+    """`fit` of fewer than two rows is refused and says how many there must be; `partial_fit` learns a single row."""
+    with pytest.raises(InvalidRowsError, match=r"minimum of 2|at least 2"):
+        model().fit(rows)
+    with pytest.raises(InvalidRowsError, match=r"1 rows to learn.*at least 2 that are not labelled -1"):
+        model().fit(normal(6), [1, -1, -1, -1, -1, -1])
+    assert model(threshold="training").partial_fit(normal(1)).is_fitted
+
+
+@both_models
+@pytest.mark.parametrize("call", LEARNING)
+@pytest.mark.parametrize("labels", [[1, 1], [[1, 1]] * 6, 1], ids=repr)
+def test_labels_must_be_one_per_row(model, call, labels):
+    """Labels of another shape are refused, and the message names both counts."""
+    fitted = model().fit(normal(30))
+    before = fitted.to_bytes()
+    with pytest.raises(InvalidRowsError, match=r"6 rows.*one label per row"):
+        getattr(fitted, call)(normal(6), labels)
+    assert fitted.to_bytes() == before
+
+
+@both_models
+@pytest.mark.parametrize("call", [*SCORING, "forget"])
+def test_nothing_can_be_asked_before_anything_is_learnt(model, call):
+    """Every call that needs a fitted model raises NotLearntError, a NotFittedError, which names the model and what to call."""
+    for fresh in (model(), Watcher(model()).model):
+        with pytest.raises(NotLearntError, match=f"{model.__name__}.*call fit") as info:
+            getattr(fresh, call)(normal(3))
+        assert isinstance(info.value, NotFittedError)
+    for name in ("offset_", "window_", "width_", "C_", "scale_"):
+        assert not hasattr(model(), name)
+
+
+BAD_PARAMETERS = [
+    *[("C", value) for value in (0, 0.0, -1.0, np.nan, np.inf, "much", None, True, [1.0])],
+    *[("width", value) for value in (0, -2.0, np.nan, np.inf, "wide", None, False)],
+    *[("alarm_rate", value) for value in (0, 1, 0.0, 1.0, -0.05, 5, np.nan, "auto", None)],
+    *[("window", value) for value in (1, 0, -5, 2.5, "all", True, np.nan)],
+    *[("threshold", value) for value in ("loo", None, 0.5)],
+    *[("kernel", value) for value in ("gaussian", None, 3, RBF)],
+]
+
+
+@both_models
+@pytest.mark.parametrize(("name", "value"), BAD_PARAMETERS, ids=repr)
+@pytest.mark.parametrize("call", LEARNING)
+def test_parameters_out_of_range_are_refused(model, name, value, call):
+    """A parameter outside its range is refused when rows come: the message names it, its value and what it may be."""
+    fresh = model(**{name: value})
+    with pytest.raises(InvalidParameterError, match=f"^{name}=") as info:
+        getattr(fresh, call)(normal(30))
+    assert_names(info, [repr(value)])
+    assert any(word in str(info.value) for word in ("give a", "choose one"))
+    assert not fresh.is_fitted
+    fitted = model().fit(normal(30))
+    before = fitted.score_samples(normal(5))
+    with pytest.raises(InvalidParameterError):
+        fitted.set_params(**{name: value}).fit(normal(30))
+    np.testing.assert_array_equal(fitted.score_samples(normal(5)), before)
+
+
+def test_a_width_beside_a_kernel_object_is_refused():
+    """A kernel object brings its own width: a second one is a contradiction, not ignored."""
+    with pytest.raises(InvalidParameterError, match=r"width=2.0.*RBF\(width=1.0\) brings its own"):
+        KernelBoundary(RBF(1.0), width=2.0).fit(normal(30))
+
+
+@pytest.mark.parametrize("kind", [RBF, Laplacian, RationalQuadratic])
+@pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, "2", None])
+def test_kernels_refuse_widths_that_are_none(kind, value):
+    """A kernel with a width that is no positive number cannot be made."""
+    with pytest.raises(InvalidParameterError, match=f"{kind.__name__}: width="):
+        kind(value)
+
+
+@pytest.mark.parametrize("wrong", [{"degree": 0}, {"degree": 1.5}, {"offset": -1.0}, {"offset": np.nan}, {"scale": 0.0}])
+def test_polynomials_that_are_no_kernels_cannot_be_made(wrong):
+    """A fractional or non-positive degree, a negative offset and a scale of zero are refused."""
+    with pytest.raises(InvalidParameterError, match="Polynomial"):
+        Polynomial(**wrong)
+
+
+def test_kernels_combine_with_kernels_only():
+    """A sum or product with anything else is refused, with the way out for functions."""
+    for combine in (lambda: RBF(1.0) + 2, lambda: Linear() * (lambda X, Y: X @ Y.T)):
+        with pytest.raises(InvalidParameterError, match="FunctionKernel"):
+            combine()
+
+
+@both_models
+@pytest.mark.parametrize("call", ["fit", "partial_fit", "score_samples", "predict", "p_values"])
+@pytest.mark.parametrize("kernel", ["polynomial", Linear(), RBF(1.0) + Polynomial(), Linear() * Linear()], ids=repr)
+def test_a_kernel_that_overflows_is_refused(model, call, kernel):
+    """A row at which the kernel is not finite is refused by its number with the advice to scale, and nothing changes."""
+    fitted = model(kernel, C=0.01, window=40).fit(normal(40)).partial_fit(normal(1, seed=1))
+    before = fitted.to_bytes()
+    rows = normal(6)
+    rows[3] = 1.7e308
+    with pytest.raises(KernelError, match=r"overflows at row 3.*[Ss]cale the features"):
+        getattr(fitted, call)(rows)
+    assert fitted.to_bytes() == before
+
+
+@both_models
+@pytest.mark.parametrize("learnt", [5, 40, 60])
+def test_the_row_of_an_overflow_counts_in_the_rows_handed_in(model, learnt):
+    """While parameters are still chosen, and while the window fills, the row named is that of the call, not of the window."""
+    fitted = model("polynomial", window=60, threshold="training").fit(normal(learnt))
+    rows = normal(6)
+    rows[0] = 1.7e308
+    with pytest.raises(KernelError, match="overflows at row 0"):
+        fitted.partial_fit(rows)
+
+
+def not_symmetric(X, Y):
+    return X @ Y.T + X[:, :1]
+
+
+def not_positive(X, Y):
+    return -np.exp(-((X[:, None, :] - Y[None, :, :]) ** 2).sum(axis=2))
+
+
+def indefinite(X, Y):
+    return np.sqrt(((X[:, None, :] - Y[None, :, :]) ** 2).sum(axis=2))
+
+
+def transposed(X, Y):
+    return Y @ X.T
+
+
+def flat(X, Y):
+    return np.ones(len(X))
+
+
+def textual(X, Y):
+    return np.full((len(X), len(Y)), "one")
+
+
+def not_finite(X, Y):
+    return np.full((len(X), len(Y)), np.nan)
+
+
+@both_models
+@pytest.mark.parametrize("regularisation", ["auto", 0.001, 100.0])
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (not_symmetric, "is no kernel: .*differ"),
+        (not_positive, "not positive definite on these 30 rows: the smallest eigenvalue"),
+        (indefinite, "not positive definite on these 30 rows: the smallest eigenvalue"),
+        (flat, r"returned an array of shape .*return numbers of shape \("),
+        (textual, r"type <U3.*return numbers"),
+        (not_finite, "overflows at row 0"),
+    ],
+)
+def test_functions_that_are_no_kernels_are_refused(model, function, message, regularisation):
+    """A callable that is not symmetric, not positive definite, or returns anything but a finite matrix is refused by its name."""
+    fresh = model(function, C=regularisation, threshold="training")
+    with pytest.raises(KernelError, match=message) as info:
+        fresh.fit(normal(30))
+    if function is not not_finite:
+        assert function.__name__ in str(info.value)
+    assert not fresh.is_fitted
+
+
+def test_a_function_of_the_wrong_shape_is_found_out_when_it_shows():
+    """A function that swaps its arguments is right on a square matrix, and is refused at the first row that is scored."""
+    fitted = KernelBoundary(transposed, C=0.1).fit(normal(30))
+    with pytest.raises(KernelError, match=r"shape \(30, 1\).*\(1, 30\)"):
+        fitted.predict(normal(3))
+
+
+def test_a_function_that_fails_on_later_rows_changes_nothing():
+    """If a callable stops being positive definite with a later chunk, that chunk is refused and the model is as it was."""
+
+    def until_large(X, Y):
+        return np.where((np.abs(X).max() > 50) | (np.abs(Y).max() > 50), -1.0, 1.0) * (X @ Y.T + np.eye(1))
+
+    fitted = KernelBoundary(until_large, C=1.0, window=40).fit(normal(40))
+    before = fitted.to_bytes()
+    with pytest.raises(KernelError, match="not positive definite"):
+        fitted.partial_fit(normal(5) * 100)
+    assert fitted.to_bytes() == before
+
+
+def test_rows_too_alike_for_a_huge_C_are_refused():
+    """When K + I/C cannot be factorised the message names the row, the kernel, C and the way out."""
+    rows = np.repeat(normal(2), 20, axis=0)
+    fitted = KernelBoundary(width=1.0, C=1.0).fit(rows)
+    before = fitted.score_samples(rows)
+    with pytest.raises(KernelError, match=r"row \d+ of the window.*RBF\(width=1.0\).*C=1e\+30.*smaller C"):
+        fitted.set_params(C=1e30).fit(rows)
+    np.testing.assert_array_equal(fitted.score_samples(rows), before)
+
+
+def test_every_exception_is_ours_and_the_one_that_is_expected():
+    """All exceptions have one root, and each is also the standard one that callers and scikit-learn catch."""
+    standard = {
+        InvalidRowsError: ValueError,
+        InvalidRowTypeError: TypeError,
+        InvalidParameterError: ValueError,
+        KernelError: ValueError,
+        NotLearntError: NotFittedError,
+        StateError: ValueError,
+    }
+    for ours, expected in standard.items():
+        assert issubclass(ours, OneClassError)
+        assert issubclass(ours, expected)
+    assert issubclass(InvalidRowTypeError, InvalidRowsError)
+
+
+def test_a_function_kernel_is_shown_by_its_name():
+    """Messages call a user's function by its name."""
+    assert repr(FunctionKernel(flat)) == "FunctionKernel(flat)"

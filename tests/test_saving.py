@@ -1,0 +1,202 @@
+"""Saved models resume with the same bits; damaged, foreign and newer files are refused by name."""
+
+import json
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from pairs import KERNELS, both_models, both_rules, half_cubed, learn_in_chunks, normal
+
+import oneclass
+from oneclass import KernelBoundary, KernelReconstruction, Watcher
+from oneclass.errors import KernelError, StateError
+from oneclass.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial
+from oneclass.state import MAGIC, VERSION, Envelope, write_file
+
+FRESH = 2 * normal(30, seed=9)
+
+
+def assert_same_bits(one, other):
+    """Bytes, scores, offset and p-values are equal to the last bit."""
+    assert one.to_bytes() == other.to_bytes()
+    np.testing.assert_array_equal(one.score_samples(FRESH), other.score_samples(FRESH))
+    np.testing.assert_array_equal(one.p_values(FRESH), other.p_values(FRESH))
+    assert one.offset_ == other.offset_
+
+
+@both_models
+@both_rules
+@pytest.mark.parametrize("window", [None, 45])
+@pytest.mark.parametrize("chunk", [1, 6])
+def test_a_saved_model_goes_on_with_the_same_bits(model, rule, window, chunk, tmp_path):
+    """Saved and loaded after every chunk, along either path, a model stays bit for bit the one that was never saved."""
+    rows = normal(110)
+    kept = model(threshold=rule, window=window).fit(rows[:45])
+    resumed = model(threshold=rule, window=window).fit(rows[:45])
+    for start in range(45, 109, chunk):
+        resumed = model.from_bytes(resumed.to_bytes())
+        for each in (kept, resumed):
+            each.partial_fit(rows[start : start + chunk])
+    assert_same_bits(kept, resumed)
+    resumed.save(tmp_path / "model")
+    loaded = oneclass.load(tmp_path / "model")
+    assert_same_bits(kept, loaded)
+    assert type(loaded) is model
+    assert loaded.get_params() == kept.get_params()
+
+
+@both_models
+@pytest.mark.parametrize("kernel", [*KERNELS[:-1], "rbf", "laplacian", "rational_quadratic", "polynomial", "linear"], ids=repr)
+def test_every_kernel_is_saved(model, kernel):
+    """A kernel by name, a kernel object, a sum and a product come back as they were."""
+    fitted = model(kernel, window=30).fit(normal(40))
+    restored = model.from_bytes(fitted.to_bytes())
+    assert restored.kernel == kernel
+    assert_same_bits(fitted.partial_fit(FRESH[:7]), restored.partial_fit(FRESH[:7]))
+
+
+@both_models
+def test_a_kernel_function_is_handed_in_again(model, tmp_path):
+    """A function is code and not saved: `load` needs it again, says so, and then goes on with the same bits."""
+    fitted = model(half_cubed, C=2.0, window=30).fit(normal(40))
+    fitted.save(tmp_path / "model")
+    with pytest.raises(KernelError, match="kernel=function"):
+        oneclass.load(tmp_path / "model")
+    restored = oneclass.load(tmp_path / "model", kernel=half_cubed)
+    assert restored.kernel is half_cubed
+    assert_same_bits(fitted.partial_fit(FRESH[:7]), restored.partial_fit(FRESH[:7]))
+
+
+def test_a_function_inside_a_sum_is_handed_in_again():
+    """A function kernel that is part of a combination is asked for as well."""
+    fitted = KernelBoundary(FunctionKernel(half_cubed) + RBF(1.0), C=2.0).fit(normal(40))
+    with pytest.raises(KernelError, match="kernel=function"):
+        KernelBoundary.from_bytes(fitted.to_bytes())
+    assert_same_bits(KernelBoundary.from_bytes(fitted.to_bytes(), kernel=half_cubed), fitted)
+
+
+@both_models
+def test_an_unfitted_model_is_saved_as_its_parameters(model):
+    """What has learnt nothing comes back with its parameters, having learnt nothing."""
+    asked = model(Polynomial(2), C=np.float64(3.0), alarm_rate=0.1, threshold="training", window=np.int64(70))
+    restored = model.from_bytes(asked.to_bytes())
+    assert restored.get_params() == asked.get_params()
+    assert not restored.is_fitted
+
+
+@both_models
+def test_a_model_that_forgot_everything_is_saved_as_that(model):
+    """A model whose rows were all forgotten comes back knowing its features and nothing else, and learns on in the same way."""
+    emptied = model(window=40).fit(normal(40)).forget(range(40))
+    restored = model.from_bytes(emptied.to_bytes())
+    assert not restored.is_fitted
+    assert restored.n_features_in_ == 3
+    assert_same_bits(emptied.partial_fit(FRESH), restored.partial_fit(FRESH))
+
+
+@both_models
+def test_the_same_state_gives_the_same_bytes(model):
+    """Two models that learnt the same rows in the same way are the same bytes, and scoring does not change them."""
+    one, other = (learn_in_chunks(model(window=50), normal(80), [50, 1, 1, 20]) for _ in range(2))
+    other.p_values(FRESH)
+    assert one.to_bytes() == other.to_bytes()
+
+
+@both_models
+@pytest.mark.parametrize("rule", ["training", "leave-one-out"])
+def test_a_damaged_file_is_refused(model, rule):
+    """Any one byte changed, anywhere, and any bytes cut off or added, raise StateError."""
+    data = model(threshold=rule, window=40).fit(normal(40)).partial_fit(normal(1, seed=1)).to_bytes()
+    rng = np.random.default_rng(0)
+    for place in [*range(14), *rng.choice(len(data), 190, replace=False), len(data) - 1]:
+        damaged = bytearray(data)
+        damaged[place] ^= int(rng.integers(1, 256))
+        with pytest.raises(StateError):
+            model.from_bytes(bytes(damaged))
+    for cut in (0, 3, 8, 14, 17, len(data) // 2, len(data) - 1):
+        with pytest.raises(StateError):
+            model.from_bytes(data[:cut])
+    with pytest.raises(StateError):
+        model.from_bytes(data + b"\0")
+
+
+def with_version(data, version):
+    """The same bytes as a version, with a checksum that fits."""
+    body = data[: len(MAGIC)] + struct.pack("<H", version) + data[len(MAGIC) + 2 : -4]
+    return body + struct.pack("<I", zlib.crc32(body))
+
+
+def test_a_newer_file_asks_for_an_upgrade():
+    """A state of a later version is refused with the advice to upgrade; the present version is read."""
+    data = KernelBoundary().fit(normal(40)).to_bytes()
+    assert with_version(data, VERSION) == data
+    with pytest.raises(StateError, match=f"version {VERSION + 1}.*[Uu]pgrade"):
+        KernelBoundary.from_bytes(with_version(data, VERSION + 1))
+
+
+@pytest.mark.parametrize("foreign", [b"", b"PK\x03\x04 not ours, though long enough for a head", b"oneclass"])
+def test_a_foreign_file_is_refused_by_its_path(foreign, tmp_path):
+    """A file that is not ours is refused, and the message names the file."""
+    path = tmp_path / "model.bin"
+    path.write_bytes(foreign)
+    with pytest.raises(StateError, match=r"model\.bin.*no saved state"):
+        oneclass.load(path)
+
+
+def test_the_kind_of_a_model_must_fit():
+    """The bytes of one model are not those of the other, nor a watcher's, and the message names both."""
+    data = KernelBoundary().fit(normal(40)).to_bytes()
+    with pytest.raises(StateError, match="KernelBoundary, not of a KernelReconstruction"):
+        KernelReconstruction.from_bytes(data)
+    with pytest.raises(StateError, match="KernelBoundary, not of a Watcher"):
+        Watcher.from_bytes(data)
+
+
+def test_a_watcher_is_no_model(tmp_path):
+    """`load` reads models; the file of a watcher is refused by its kind."""
+    write_file(tmp_path / "watcher", Watcher(KernelBoundary()).to_bytes())
+    with pytest.raises(StateError, match="Watcher"):
+        oneclass.load(tmp_path / "watcher")
+
+
+def test_a_file_that_is_not_there_is_said_by_python(tmp_path):
+    """A missing file is a FileNotFoundError, as everywhere."""
+    with pytest.raises(FileNotFoundError):
+        oneclass.load(tmp_path / "none")
+
+
+def test_saving_replaces_a_file_whole_or_not_at_all(tmp_path):
+    """A save that fails leaves the old file, and no other file beside it."""
+    path = tmp_path / "model"
+    fitted = KernelBoundary().fit(normal(40))
+    fitted.save(path)
+    with pytest.raises(TypeError):
+        write_file(path, "text, not bytes")
+    assert path.read_bytes() == fitted.to_bytes()
+    assert [each.name for each in tmp_path.iterdir()] == ["model"]
+    with pytest.raises(FileNotFoundError):
+        fitted.save(tmp_path / "no folder" / "model")
+
+
+def test_the_format_is_the_one_written_down():
+    """Mark, version, length, JSON header, little-endian float64 arrays, nested parts, CRC-32: readable without the library."""
+    array = np.array([[1.5, -2.0], [np.pi, 1e300]])
+    data = Envelope("Thing", {"a": 0.1}, {"x": array}, {"inner": b"abc"}).to_bytes()
+    assert data[:8] == b"oneclass"
+    version, length = struct.unpack_from("<HI", data, 8)
+    header = json.loads(data[14 : 14 + length])
+    assert version == 1
+    assert header == {"kind": "Thing", "values": {"a": 0.1}, "arrays": {"x": [2, 2]}, "parts": {"inner": 3}}
+    assert data[14 + length :] == array.astype("<f8").tobytes() + b"abc" + struct.pack("<I", zlib.crc32(data[:-4]))
+    read = Envelope.from_bytes(data)
+    np.testing.assert_array_equal(read.arrays["x"], array)
+    assert read.parts == {"inner": b"abc"}
+
+
+def test_kernels_are_equal_by_value():
+    """Two kernels of the same formula and numbers are equal, so that parameters of models compare."""
+    assert RBF(1.0) + Linear() == RBF(1.0) + Linear()
+    assert hash(RBF(1.0) * Laplacian(2.0)) == hash(RBF(1.0) * Laplacian(2.0))
+    assert RBF(1.0) + Linear() != RBF(1.0) * Linear()
+    assert RBF(1.0) + Linear() != RBF(2.0) + Linear()
