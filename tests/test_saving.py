@@ -11,7 +11,7 @@ from pairs import KERNELS, both_models, both_rules, half_cubed, learn_in_chunks,
 import oneclass
 from oneclass import KernelBoundary, KernelReconstruction, Watcher
 from oneclass.errors import KernelError, StateError
-from oneclass.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial
+from oneclass.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial, RationalQuadratic
 from oneclass.state import MAGIC, VERSION, Envelope, write_file
 
 FRESH = 2 * normal(30, seed=9)
@@ -54,6 +54,16 @@ def test_every_kernel_is_saved(model, kernel):
     restored = model.from_bytes(fitted.to_bytes())
     assert restored.kernel == kernel
     assert_same_bits(fitted.partial_fit(FRESH[:7]), restored.partial_fit(FRESH[:7]))
+
+
+@pytest.mark.parametrize("number", [np.int64, np.int32, np.float32, np.float64])
+@pytest.mark.parametrize("kind", [RBF, Laplacian, RationalQuadratic, Polynomial])
+def test_a_kernel_may_be_made_of_numpys_numbers(kind, number):
+    """A width or a degree out of an array is a number like any other: the kernel is learnt with and saved as with Python's."""
+    fitted = KernelBoundary(kind(number(2)), C=0.1).fit(normal(40))
+    plain = KernelBoundary(kind(2), C=0.1).fit(normal(40))
+    np.testing.assert_array_equal(fitted.score_samples(FRESH), plain.score_samples(FRESH))
+    assert_same_bits(KernelBoundary.from_bytes(fitted.to_bytes()), fitted)
 
 
 @both_models

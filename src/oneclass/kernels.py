@@ -161,6 +161,8 @@ class Polynomial(Kernel):
         _require_positive(self, "scale")
         if self.degree != int(self.degree) or not 0 <= self.offset < np.inf:
             raise InvalidParameterError(f"{self} is no kernel: degree must be a whole number and offset >= 0")
+        object.__setattr__(self, "degree", int(self.degree))
+        object.__setattr__(self, "offset", float(self.offset))
 
     def _base(self, X: Floats, Y: Floats) -> Floats:
         return self.scale * _inner(X, Y) + self.offset
@@ -337,10 +339,12 @@ def from_spec(spec: Mapping[str, Any], function: KernelFunction | Kernel | None 
 
 def _require_positive(kernel: Kernel, name: str) -> None:
     value: object = getattr(kernel, name)
-    if not isinstance(value, int | float | np.integer | np.floating) or not 0 < value < np.inf:
+    number = float(value) if isinstance(value, int | float | np.integer | np.floating) else np.nan
+    if not 0 < number < np.inf:
         raise InvalidParameterError(f"{type(kernel).__name__}: {name}={value!r} must be a positive, finite number")
-    if name == "width" and not 1e-150 < value < 1e150:
+    if name == "width" and not 1e-150 < number < 1e150:
         raise InvalidParameterError(f"{type(kernel).__name__}: width={value!r} leaves no number for its square; scale the rows")
+    object.__setattr__(kernel, name, number)  # plain: a number of NumPy's own would not be saved
 
 
 def _inner(X: Floats, Y: Floats) -> Floats:
