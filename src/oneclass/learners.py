@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from oneclass.errors import InvalidParameterError
+from oneclass.errors import InvalidParameterError, InvalidRowsError
 from oneclass.types import Bools, Floats, Ints
+from oneclass.validation import require_finite_rows
 
 
 class Judged(Protocol):
@@ -124,6 +125,7 @@ class Adapted:
                 raise InvalidParameterError(f"{detector!r} cannot be watched: it has no {call}")
         self.detector = detector
         self.window: int | None = getattr(detector, "window", None)
+        self._names: list[str] | None = None
 
     @property
     def is_fitted(self) -> bool:
@@ -135,8 +137,15 @@ class Adapted:
         return True
 
     def admit(self, X: object) -> Floats:
-        """Finite numbers; the detector's own calls check the rest."""
-        rows: Floats = check_array(X, dtype=np.float64, copy=True)
+        """Finite numbers, in columns of the names and order seen first; the detector's own calls check the rest."""
+        columns = getattr(X, "columns", None)
+        names = None if columns is None else [str(name) for name in columns]
+        known = getattr(self.detector, "feature_names_in_", self._names)
+        if names is not None and known is not None and names != list(known):
+            raise InvalidRowsError(f"columns {names} came after columns {list(known)}: hand in the same, in the same order")
+        rows: Floats = check_array(X, dtype=np.float64, copy=True, ensure_all_finite=False)
+        require_finite_rows(self.detector, rows)
+        self._names = self._names or names
         return rows
 
     def judge(self, rows: Floats, *, to_learn: bool = False) -> Scores:

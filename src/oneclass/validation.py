@@ -30,7 +30,7 @@ def checked_rows(estimator: BaseEstimator, X: object, *, first_time: bool, at_le
         raise InvalidRowTypeError(f"{error}{_first_cell_that_is_no_number(X)}") from error
     except ValueError as error:
         raise InvalidRowsError(f"{error}{_first_cell_that_is_no_number(X)}") from error
-    _require_finite(estimator, rows)
+    require_finite_rows(estimator, rows)
     return np.ascontiguousarray(rows, dtype=np.float64)
 
 
@@ -94,7 +94,8 @@ def unchanged_on_error(subject: object) -> Iterator[None]:
             vars(subject).update(before)
 
 
-def _require_finite(estimator: BaseEstimator, rows: Floats) -> None:
+def require_finite_rows(estimator: object, rows: Floats) -> None:
+    """Raise if a cell is NaN or infinite, naming the first one."""
     # One sum instead of a mask: a sum that is finite has finite terms, and only one that is not needs a closer look.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(rows.sum()):
