@@ -12,7 +12,10 @@ from oneclass.types import Bools
 
 
 class Policy(Protocol):
-    """Decides over rows without a label; labelled rows are learnt (+1) or not (-1) whatever it says."""
+    """Decides over rows without a label; labelled rows are learnt (+1) or not (-1) whatever it says.
+
+    Its answer for a row depends on that row's verdict alone: a policy that kept state would depend on how rows are cut into calls.
+    """
 
     def learns(self, alarms: Bools) -> Bools:
         """Whether each row is to be learnt; `alarms` are their verdicts, all False while the watcher warms up."""

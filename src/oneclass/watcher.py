@@ -130,6 +130,8 @@ class Watcher:
         window is; for older ones the answer is False.
         """
         numbers = np.atleast_1d(np.asarray(rows))
+        if not numbers.size:
+            return np.zeros(0, dtype=bool)
         signs = checked_signs(np.atleast_1d(np.asarray(labels)), len(numbers))
         if numbers.dtype.kind not in "iu" or not signs.all() or len(np.unique(numbers)) < len(numbers):
             raise InvalidParameterError("confirm takes different row numbers, and a label of 1 (normal) or -1 (not) for each")
