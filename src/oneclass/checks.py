@@ -52,6 +52,7 @@ def yield_checks(detector: Any) -> Iterator[Check]:
 
 def _check(*needs: str) -> Callable[[Check], Check]:
     def enter(check: Check) -> Check:
+        """Put the check on the list."""
         CHECKS[check] = needs
         return check
 
