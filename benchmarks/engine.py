@@ -33,8 +33,8 @@ ROOT = Path(__file__).resolve().parents[1]
 FEATURES, WIDTH, ALARM_RATE = 8, 4.0, 0.05
 RULES = ("training", "leave-one-out")
 QUICK_SLACK = 0.75
-"""With --quick a must of the clock counts as missed only below three quarters of it (above four thirds, where less is better): in six
-quick runs beside neighbours (load 3 on two cores) medians fell up to a fifth short of their usual value. Memory gets no slack."""
+"""With --quick a must of the clock counts as missed only below three quarters of it (above four thirds, where less is better): in
+six quick runs beside neighbours (load 3 on two cores) medians fell a fifth short of their usual value. Memory gets no slack."""
 
 
 @dataclass(frozen=True)

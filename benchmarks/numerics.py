@@ -2,9 +2,9 @@
 
     python benchmarks/numerics.py [--quick] [--jobs 2] [--out docs/benchmarks/numerics.md]
 
-A model of either threshold learns a stream in which a fifth of the rows are copies, through `learn`, which takes rows that were
-admitted: nothing but the engine is exercised. At some hundred moments θ is compared with a batch fit of the same window in long
-double (tests/reference.py), and so is the θ of a fresh float64 Cholesky factor of the same window, which is what float64 can give.
+A watcher goes through a stream in which a fifth of the rows are copies. At some hundred moments θ by both rules is compared with
+a batch fit of the same window in long double (tests/reference.py), and so is the θ of a fresh float64 Cholesky factor of the same
+window, which is what float64 can give.
 tests/test_numerics.py runs the same code with the bounds below.
 """
 
@@ -13,7 +13,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
@@ -34,7 +34,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 import reference
 from reference import Array
 
-from oneclass import KernelBoundary
+from oneclass import KernelBoundary, Watcher
+from oneclass.threshold import training_threshold
 
 ALARM_RATE, SEED, BLOCK = 0.05, 1, 5000
 RULES = ("training", "leave-one-out")
@@ -89,32 +90,29 @@ def spread(chunks: int, count: int, window: int) -> set[int]:
     return {int(chunk) for chunk in np.concatenate([early, evenly, last_of_turn]).round() if 1 <= chunk <= chunks}
 
 
-def walk(case: Case, models: Iterable[KernelBoundary], chunks: int, checked: set[int]) -> Iterator[Array]:
-    """Let the models learn `chunks` chunks; yields the window, oldest row first, after each checked one."""
+def walk(case: Case, chunks: int, checked: set[int]) -> Iterator[tuple[KernelBoundary, Array]]:
+    """Watch and learn `chunks` chunks of the stream; yields the model and its window, oldest row first, at checked ones."""
     blocks = stream(case.features)
-    before, done = next(blocks)[: case.window], 0
-    for model in models:
-        model.fit(before)
-    while done < chunks:
-        rows = next(blocks)
-        for start in range(0, BLOCK // case.chunk * case.chunk, case.chunk):
-            for model in models:
-                model.learn(rows[start : start + case.chunk])
-            done += 1
-            if done in checked:
-                end = start + case.chunk
-                yield np.concatenate([before, rows[:end]])[-case.window :]
-            if done == chunks:
-                break
-        before = np.concatenate([before, rows[: BLOCK // case.chunk * case.chunk]])[-case.window :]
+    rows = next(blocks)
+    window, rows, done = rows[: case.window], rows[case.window :], 0
+    model = KernelBoundary(width=case.sigma, C=case.C, alarm_rate=ALARM_RATE, window=case.window).fit(window)
+    watcher = Watcher(model, learn="all", chunk=case.chunk)
+    for chunk in sorted(checked | {chunks}):
+        missing = (chunk - done) * case.chunk
+        while missing:
+            part, rows = rows[:missing], rows[missing:]
+            watcher.watch(part)
+            window = np.concatenate([window, part])[-case.window :]
+            missing -= len(part)
+            rows = rows if len(rows) else next(blocks)
+        done = chunk
+        yield model, window
 
 
-def models_for(case: Case) -> list[KernelBoundary]:
-    """One model for each of `RULES`."""
-    return [
-        KernelBoundary(width=case.sigma, C=case.C, alarm_rate=ALARM_RATE, threshold=rule, window=case.window)  # type: ignore[arg-type]
-        for rule in RULES
-    ]
+def thetas(model: KernelBoundary) -> Array:
+    """θ by both rules: the training threshold is made of the same β, in the same way as with threshold="training"."""
+    now = model._sliding.now  # type: ignore[union-attr]  # noqa: SLF001 - one run for both rules; tests/test_numerics.py compares
+    return np.array([training_threshold(np.sort(now.in_window), ALARM_RATE), now.threshold])  # type: ignore[union-attr]  # it is fitted
 
 
 def true_thetas(case: Case, X: Array) -> Array:
@@ -133,13 +131,11 @@ def fresh_thetas(case: Case, X: Array) -> Array:
 
 def worst_errors(case: Case, chunks: int, checks: int) -> Errors:
     """The worst relative errors of θ over `chunks` chunks, looked at about `checks` times."""
-    models = models_for(case)
     ours, fresh = np.zeros(2), np.zeros(2)
-    for X in walk(case, models, chunks, spread(chunks, checks, case.window)):
+    for model, X in walk(case, chunks, spread(chunks, checks, case.window)):
         exact = true_thetas(case, X)
-        thetas = np.array([-model.offset_ for model in models])
         # np.maximum keeps a NaN, which no bound admits.
-        ours = np.maximum(ours, np.abs(thetas / exact - 1).astype(float))
+        ours = np.maximum(ours, np.abs(thetas(model) / exact - 1).astype(float))
         fresh = np.maximum(fresh, np.abs(fresh_thetas(case, X) / exact - 1).astype(float))
     return Errors(tuple(map(float, ours)), tuple(map(float, fresh)))
 
