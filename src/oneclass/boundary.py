@@ -4,8 +4,8 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
+from oneclass.loops import squared_distances
 from oneclass.model import KernelModel
 from oneclass.normality import Framework, Normality
 from oneclass.types import Floats, Ints
@@ -87,9 +87,8 @@ def _nearest_accepted(now: Normality, scaled: Floats) -> Ints:
     if not len(accepted):
         accepted = np.arange(now.ring.size)
     step = max(1, 2**20 // len(accepted))  # rows whose distances fill 8 MB
-    nearest = [
-        cdist(scaled[at : at + step], now.scaled[accepted], "sqeuclidean").argmin(axis=1) for at in range(0, len(scaled), step)
-    ]
+    rows = now.scaled[accepted]
+    nearest = [squared_distances(scaled[at : at + step], rows).argmin(axis=1) for at in range(0, len(scaled), step)]
     chosen: Ints = accepted[np.concatenate(nearest)]
     return chosen
 

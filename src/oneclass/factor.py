@@ -4,19 +4,20 @@ A factor is built front to back, so a chunk that overwrites some slots leaves th
 is computed again. Forgetting and learning are therefore one step, and no error is carried from chunk to chunk. Knows nothing of
 kernels or alarms.
 
-Two other designs were measured and left. Updating the factor by rotations (LAPACK dtpqrt) costs more from chunks of n/15 rows on
-and carries its error along. Handing everything behind the changed slot to dtrsm and dpotrf at once ran at 30 GFLOP/s where the
-products below ran at 45, and its bits depend on where the chunk began.
+Three other designs were measured and left. Updating the factor by rotations (LAPACK dtpqrt) costs more from chunks of n/15 rows
+on and carries its error along. Handing everything behind the changed slot to dtrsm and dpotrf at once ran at 30 GFLOP/s where the
+products below run at 52, and its bits depend on where the chunk began. Products of more than 100 rows and columns ran at 45:
+OpenBLAS multiplies matrices of up to 10⁶ products without copying them first, so all products here are of one block by one block.
 """
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas
 
+from oneclass.loops import cholesky, invert_lower
 from oneclass.types import Floats
 
 ONE_BLOCK_UP_TO = 200
 BLOCK = 100
-_LEAF = 40
 
 
 class IndefiniteError(ArithmeticError):
@@ -28,16 +29,14 @@ class IndefiniteError(ArithmeticError):
 
 
 def block_size(capacity: int | None) -> int:
-    """Rows per block: the whole window up to 200 rows, then equal blocks of about 100, from 1000 rows on ten of them.
+    """Rows per block: the whole window up to 200 rows, then equal blocks of at most 100.
 
-    Up to 200 rows a full factorisation costs no more than a partial one; large blocks make large, fast products. The size depends
-    on the capacity alone, so that the factor has the same bits whatever happened before; equal blocks suit round chunk sizes.
+    Up to 200 rows a full factorisation costs no more than a partial one. The size depends on the capacity alone, so that the factor
+    has the same bits whatever happened before; equal blocks suit round chunk sizes.
     """
     if capacity is None:
         return BLOCK
-    if capacity <= ONE_BLOCK_UP_TO:
-        return capacity
-    return -(-capacity // min(10, round(capacity / BLOCK)))
+    return capacity if capacity <= ONE_BLOCK_UP_TO else -(-capacity // -(-capacity // BLOCK))
 
 
 class Factor:
@@ -60,10 +59,8 @@ class Factor:
         self._factorised = 0
         self._inverse_rows = 0
         self._front: list[Floats] = []  # (start, end - start): L[start:end, :start]ᵀ
-        self._diagonal: list[
-            Floats
-        ] = []  # (end - start, end - start) in Fortran order: the lower triangle of L[start:end, start:end]
-        self._inverted: list[Floats | None] = []  # the inverse of that block, once somebody needs it
+        self._diagonal: list[Floats] = []  # L[start:end, start:end] in Fortran order; no meaning above the diagonal
+        self._inverted: list[Floats | None] = []  # the inverse of that block, zero above, once somebody needs it
         self._inverse_front: list[Floats] = []  # (start, end - start): L⁻¹[start:end, :start]ᵀ
 
     def write(self, slots: slice, rows: Floats) -> None:
@@ -88,9 +85,9 @@ class Factor:
             self._eliminate(index, front)
             np.copyto(block, self._kernel[index][start:])
             if start:
-                block -= front.T @ front
+                blas.dsyrk(-1.0, front.T, beta=1.0, c=block.T, lower=1, overwrite_c=1)
             block.reshape(-1)[:: end - start + 1] += ridge[start:end]
-            _, failed = lapack.dpotrf(block.T, lower=1, clean=0, overwrite_a=1)
+            failed = cholesky(block.T)
             if failed:
                 raise IndefiniteError(start + failed - 1)
             self._inverted[index] = None
@@ -125,7 +122,7 @@ class Factor:
                 if index >= self._inverse_rows:
                     self._invert_row(index, row)
                 diagonal[:start] += np.vecdot(row, row)
-            diagonal[start:end] += np.einsum("ij,ij->j", inverted, inverted)
+            diagonal[start:end] += np.vecdot(inverted.T, inverted.T)
             self._inverse_rows = max(self._inverse_rows, index + 1)
         return diagonal
 
@@ -134,8 +131,8 @@ class Factor:
         for before in range(index):
             a, b = before * self.block, (before + 1) * self.block
             rest = self._kernel[index][a:b].copy()
-            if a:
-                blas.dgemm(-1.0, front[:a].T, self._front[before].T, beta=1.0, c=rest.T, trans_b=1, overwrite_c=1)
+            for tile in self._tiles(before):
+                blas.dgemm(-1.0, front[tile].T, self._front[before][tile].T, beta=1.0, c=rest.T, trans_b=1, overwrite_c=1)
             # A product with the inverted block runs three times as fast as dtrsm. The price, an error larger by the condition of
             # one block at most, was not visible beside that of Φ (C = 1 … 1e8, a fifth of the rows duplicates).
             inverted, half = self._inverted_block(before), (b - a) // 2
@@ -148,10 +145,16 @@ class Factor:
         product = np.zeros_like(front)
         for before in range(index):
             a, b = before * self.block, (before + 1) * self.block
-            if a:
-                blas.dgemm(1.0, front[a:b].T, self._inverse_front[before].T, beta=1.0, c=product[:a].T, overwrite_c=1)
+            for tile in self._tiles(before):
+                blas.dgemm(1.0, front[a:b].T, self._inverse_front[before][tile].T, beta=1.0, c=product[tile].T, overwrite_c=1)
             product[a:b] += self._inverted_block(before).T @ front[a:b]
-        np.matmul(product, -self._inverted_block(index).T, out=row)
+        last = -self._inverted_block(index).T
+        for tile in self._tiles(index):
+            np.matmul(product[tile], last, out=row[tile])
+
+    def _tiles(self, index: int) -> list[slice]:
+        """The slots in front of a block row, block by block."""
+        return [slice(start, end) for start, end in self._bounds[:index]]
 
     def _inverted_block(self, index: int) -> Floats:
         inverted = self._inverted[index]
@@ -191,20 +194,6 @@ class Factor:
     def _keep_in_front_of(self, index: int) -> None:
         self._factorised = min(self._factorised, index)
         self._inverse_rows = min(self._inverse_rows, index)
-
-
-def invert_lower(lower: Floats) -> Floats:
-    """The inverse of the lower triangle of a matrix, by halves: LAPACK's dtrtri runs unblocked at these sizes, products do not."""
-    n = len(lower)
-    if n <= _LEAF:
-        inverse: Floats = lapack.dtrtri(lower, lower=1)[0]
-        return np.tril(inverse)
-    half = n // 2
-    first, last = invert_lower(lower[:half, :half]), invert_lower(lower[half:, half:])
-    inverse = np.zeros((n, n))
-    inverse[:half, :half], inverse[half:, half:] = first, last
-    np.matmul(last, -(lower[half:, :half] @ first), out=inverse[half:, :half])
-    return inverse
 
 
 def _substitute(lower: Floats, values: Floats, *, transposed: int) -> Floats:

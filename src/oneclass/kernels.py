@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from oneclass.errors import InvalidParameterError, KernelError
+from oneclass.loops import cityblock_distances, squared_distances
 from oneclass.types import Floats, KernelFunction
 
 
@@ -92,8 +92,7 @@ class RBF(_OfDistance):
 
     def __call__(self, X: Floats, Y: Floats) -> Floats:
         """The (m, n) matrix of k(x, y)."""
-        K: Floats = cdist(X, Y, "sqeuclidean")
-        K *= -1.0 / self.width**2
+        K = squared_distances(X, Y, -1.0 / self.width**2)
         return np.exp(K, out=K)
 
     def gradient(self, X: Floats, Y: Floats, weights: Floats) -> Floats:
@@ -112,8 +111,7 @@ class Laplacian(_OfDistance):
 
     def __call__(self, X: Floats, Y: Floats) -> Floats:
         """The (m, n) matrix of k(x, y)."""
-        K: Floats = cdist(X, Y, "cityblock")
-        K *= -1.0 / self.width
+        K = cityblock_distances(X, Y, -1.0 / self.width)
         return np.exp(K, out=K)
 
     def gradient(self, X: Floats, Y: Floats, weights: Floats) -> Floats:
@@ -134,8 +132,7 @@ class RationalQuadratic(_OfDistance):
         _require_positive(self, "alpha")
 
     def _base(self, X: Floats, Y: Floats) -> Floats:
-        B: Floats = cdist(X, Y, "sqeuclidean")
-        B *= 1.0 / (self.alpha * self.width**2)
+        B = squared_distances(X, Y, 1.0 / (self.alpha * self.width**2))
         B += 1.0
         return B
 
