@@ -200,9 +200,8 @@ def test_a_solution_that_has_drifted_is_refined_or_given_up():
     inverse.solution = exact * (1 + 1e-7)
     assert inverse.settle(1, ridge, np.ones(40))
     np.testing.assert_allclose(inverse.solution, exact, rtol=1e-10)
-    inverse.inverse = np.zeros((40, 40), order="F")
-    inverse.solution = exact * (1 + 1e-3)
-    assert not inverse.settle(1, ridge, np.ones(40))
+    wrong = RingInverse(inverse.kernel, np.zeros((40, 40), order="F"), exact * (1 + 1e-3), inverse.replaced)
+    assert not wrong.settle(1, ridge, np.ones(40))
 
 
 def blas_threads():

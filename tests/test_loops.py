@@ -9,6 +9,7 @@ import pytest
 from pairs import both_models, both_rules, learn_in_chunks, normal
 
 from oneclass import loops
+from oneclass.symmetric import Symmetric
 
 SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 31, 50, 97, 100, 150, 151, 200]
 
@@ -92,6 +93,53 @@ def test_an_inverse_is_lower_triangular_too(n):
     np.testing.assert_array_equal(np.triu(inverse, 1), np.zeros((n, n)))
 
 
+def updates(n, count):
+    return np.random.default_rng(n).normal(size=(count, 2, n)) * 0.1
+
+
+@each_way
+@pytest.mark.parametrize("n", SIZES)
+def test_a_symmetric_matrix_is_updated_and_multiplied(n):
+    """After updates of rank two, columns, diagonal and products are those of the whole matrix; what stood above does not matter."""
+    whole, values = positive_definite(n), normal(n, features=3, seed=5)
+    matrix = Symmetric(np.asfortranarray(np.tril(whole) + np.triu(np.full((n, n), 7.0), 1)))
+    for first, second in updates(n, 3):
+        matrix.add(first, second)
+        whole += np.outer(first, second) + np.outer(second, first)
+        np.testing.assert_allclose(matrix.diagonal(), np.diag(whole), rtol=1e-12)
+        np.testing.assert_allclose(matrix.times(values[:, 0]), whole @ values[:, 0], rtol=1e-10, atol=1e-10)
+    matrix.add(first, second)
+    whole += np.outer(first, second) + np.outer(second, first)
+    np.testing.assert_allclose(matrix.times(values), whole @ values, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(matrix.column(n // 2), whole[n // 2], rtol=1e-12)
+
+
+@each_way
+@pytest.mark.parametrize("n", SIZES)
+def test_when_an_update_is_written_makes_no_difference(n):
+    """Read in between or not, the array and the products have the same bits, zeros of either sign included."""
+    start = np.asfortranarray(positive_definite(n))
+    start[n // 2 :] *= -0.0
+    read, unread = Symmetric(start.copy(order="F")), Symmetric(start.copy(order="F"))
+    for first, second in updates(n, 4):
+        first[: n // 3] = 0.0
+        for matrix in (read, unread):
+            matrix.add(first, second)
+        assert read.lower.tobytes() == read.lower.tobytes()
+        assert read.times(second).tobytes() == unread.times(second).tobytes()
+    assert np.tril(read.lower).tobytes() == np.tril(unread.lower).tobytes()
+
+
+@each_way
+def test_reading_a_matrix_does_not_write_into_what_was_read_before():
+    """`lower` with an update to be written is a new array: who holds the old one keeps it as it was."""
+    matrix = Symmetric(np.asfortranarray(np.eye(9)))
+    before = matrix.lower
+    matrix.add(np.ones(9), np.ones(9))
+    assert matrix.lower is not before
+    np.testing.assert_array_equal(before, np.eye(9))
+
+
 @needs_compiled
 @both_models
 @both_rules
@@ -117,6 +165,9 @@ def test_sizes_that_do_not_fit_are_refused():
         lambda: compiled.squared(square, -3, square, 3, -3, 1.0, square),
         lambda: compiled.cholesky(square, 4),
         lambda: compiled.invert(square, 3, out),
+        lambda: compiled.add_and_multiply(square, 3, None, None, out, out),
+        lambda: compiled.add_and_multiply(square, 3, out[0], None, out[0], out[1]),
+        lambda: compiled.add_and_multiply(square, 3, out, out, out[0], out[1]),
     ):
         with pytest.raises(ValueError, match="not"):
             call()

@@ -1,4 +1,4 @@
-/* Three loops in which a small window spends its time, for x86-64 processors with AVX2 and FMA.
+/* The loops in which a window spends its time, for x86-64 processors with AVX2 and FMA.
 
    Each has a twin in loops.py that calls SciPy, and that takes over wherever this module is missing: another compiler, another
    processor. Everything is computed `LANES` columns at a time. At the right edge, where fewer are left, the last `LANES` columns
@@ -16,6 +16,7 @@
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <immintrin.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -195,6 +196,67 @@ static void invert(const double *U, Py_ssize_t n, double *V) {
     }
 }
 
+/* An entry of S + abᵀ + baᵀ. Every product here is a fused one by name, so that no entry depends on what a compiler makes of it:
+   an update may be written now or later, with or without a product, and leaves the same bits. */
+INLINE double updated(double entry, const double *a, const double *b, Py_ssize_t i, Py_ssize_t j) {
+    return a == NULL ? entry : __builtin_fma(b[i], a[j], __builtin_fma(a[i], b[j], entry));
+}
+
+INLINE vec fused(vec x, vec y, vec z) {
+    return _mm256_fmadd_pd(x, y, z);
+}
+
+INLINE vec all(double x) {
+    return (vec){x, x, x, x};
+}
+
+/* S + abᵀ + baᵀ over the upper triangle of S in row order, which is the lower one in column order; y = S x is added up on the way.
+   PANEL rows at a time; first the triangle at the diagonal, then what is right of it. */
+INLINE void add_and_multiply(double *S, Py_ssize_t n, const double *a, const double *b, const double *x, double *y) {
+    for (Py_ssize_t j = 0; j < n; j += PANEL) {
+        Py_ssize_t edge = j + PANEL < n ? j + PANEL : n, i = edge;
+        for (Py_ssize_t r = j; r < edge; r++) {
+            double *entry = S + r * n;
+            entry[r] = updated(entry[r], a, b, r, r);
+            y[r] = __builtin_fma(entry[r], x[r], y[r]);
+            for (Py_ssize_t c = r + 1; c < edge; c++) {
+                entry[c] = updated(entry[c], a, b, c, r);
+                y[c] = __builtin_fma(entry[c], x[r], y[c]);
+                y[r] = __builtin_fma(entry[c], x[c], y[r]);
+            }
+        }
+        vec sum[PANEL] = {{0}};
+        for (; edge == j + PANEL && i + WIDTH <= n; i += WIDTH) {
+            vec a_i = {0}, b_i = {0}, x_i = load(x + i), y_i = load(y + i);
+            if (a != NULL) {
+                a_i = load(a + i);
+                b_i = load(b + i);
+            }
+            for (int r = 0; r < PANEL; r++) {
+                double *at = S + (j + r) * n + i;
+                vec entries = load(at);
+                if (a != NULL) {
+                    entries = fused(b_i, all(a[j + r]), fused(a_i, all(b[j + r]), entries));
+                    store(at, entries);
+                }
+                sum[r] = fused(entries, x_i, sum[r]);
+                y_i = fused(entries, all(x[j + r]), y_i);
+            }
+            store(y + i, y_i);
+        }
+        for (Py_ssize_t r = j; r < edge; r++) {
+            vec s = sum[r - j];
+            y[r] += (s[0] + s[1]) + (s[2] + s[3]);
+            for (Py_ssize_t c = i; c < n; c++) {
+                double *entry = S + r * n + c;
+                *entry = updated(*entry, a, b, c, r);
+                y[c] = __builtin_fma(*entry, x[r], y[c]);
+                y[r] = __builtin_fma(*entry, x[c], y[r]);
+            }
+        }
+    }
+}
+
 /* Python's side. loops.py hands in C-ordered float64 arrays of the right shapes; sizes are checked all the same. */
 
 static int has_size(const Py_buffer *buffer, Py_ssize_t rows, Py_ssize_t columns) {
@@ -272,11 +334,41 @@ static PyObject *py_invert(PyObject *Py_UNUSED(module), PyObject *args) {
     Py_RETURN_NONE;
 }
 
+static PyObject *py_add_and_multiply(PyObject *Py_UNUSED(module), PyObject *args) {
+    Py_buffer S, a, b, x, y;
+    Py_ssize_t n;
+    if (!PyArg_ParseTuple(args, "w*nz*z*y*w*", &S, &n, &a, &b, &x, &y))
+        return NULL;
+    int has_update = a.buf != NULL && b.buf != NULL;
+    int is_sound = has_size(&S, n, n) && has_size(&x, n, 1) && has_size(&y, n, 1) &&
+                   (has_update ? has_size(&a, n, 1) && has_size(&b, n, 1) : a.buf == NULL && b.buf == NULL);
+    if (is_sound) {
+        Py_BEGIN_ALLOW_THREADS
+        if (has_update)
+            add_and_multiply(S.buf, n, a.buf, b.buf, x.buf, y.buf);
+        else
+            add_and_multiply(S.buf, n, NULL, NULL, x.buf, y.buf);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&S);
+    PyBuffer_Release(&a);
+    PyBuffer_Release(&b);
+    PyBuffer_Release(&x);
+    PyBuffer_Release(&y);
+    if (!is_sound) {
+        PyErr_SetString(PyExc_ValueError, "the matrix is not (n, n), or a vector is not (n,)");
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
     {"squared", py_squared, METH_VARARGS, "squared(X, m, Y, n, d, factor, out): out = factor · squared distances."},
     {"cityblock", py_cityblock, METH_VARARGS, "cityblock(X, m, Y, n, d, factor, out): out = factor · sums of |x - y|."},
     {"cholesky", py_cholesky, METH_VARARGS, "cholesky(U, n): U with UᵀU = A in place of A; 0 or the row that fails."},
     {"invert", py_invert, METH_VARARGS, "invert(U, n, V): V = U⁻¹, zero below the diagonal."},
+    {"add_and_multiply", py_add_and_multiply, METH_VARARGS,
+     "add_and_multiply(S, n, a, b, x, y): S + abᵀ + baᵀ in place, a and b arrays or None, and y + S x in place of y."},
     {NULL, NULL, 0, NULL},
 };
 

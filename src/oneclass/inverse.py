@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import blas, lapack
 
+from oneclass.symmetric import Symmetric
 from oneclass.types import Floats
 
 REFINE_ABOVE = 1e-10
@@ -28,7 +29,7 @@ class RingInverse:
 
     def __init__(self, kernel: Floats | None, inverse: Floats, solution: Floats, replaced: int = 0) -> None:
         self._kernel = kernel  # (n, n), symmetric; None until somebody who knows the rows hands it in
-        self.inverse = inverse  # (n, n) in Fortran order; only the lower triangle means anything
+        self._inverse = Symmetric(inverse)
         self.solution = solution  # β, (n,) or (n, k)
         self.replaced = replaced  # rows overwritten since P was computed afresh
         self.is_touched = False  # whether it has been written to since somebody set this to False
@@ -44,6 +45,11 @@ class RingInverse:
         if self._kernel is None:
             raise RuntimeError("the kernel matrix of a saved inverse must be handed in by `know` before it is used")
         return self._kernel
+
+    @property
+    def inverse(self) -> Floats:
+        """P, (n, n) in Fortran order; only the lower triangle means anything."""
+        return self._inverse.lower
 
     @classmethod
     def afresh(cls, kernel: Floats, ridge: Floats, targets: Floats) -> "RingInverse | None":
@@ -63,19 +69,20 @@ class RingInverse:
 
     def diagonal(self) -> Floats:
         """The diagonal of P."""
-        return np.asarray(self.inverse.diagonal())
+        return self._inverse.diagonal()
 
     def replace(self, slot: int, row: Floats, ridge: float, target: Floats) -> bool:
         """Overwrite one row: forget the old one by eq. (24), learn the new one by eqs. (15)-(19), in one update of rank two.
 
         `row` is K[slot, :] with k(x, x) in place. Nothing has changed when the answer is False.
         """
-        forgotten = np.concatenate([self.inverse[slot, :slot], self.inverse[slot:, slot]])
-        pivot = float(forgotten[slot])
+        self.is_touched = True
         link = row.copy()
         link[slot] = 0.0
         # P link, less what the forgotten row contributed to it: the new row as the remaining ones explain it.
-        learnt = blas.dsymv(1.0, self.inverse, link, lower=1)
+        learnt = self._inverse.times(link)
+        forgotten = self._inverse.column(slot)
+        pivot = float(forgotten[slot])
         unit = forgotten / pivot
         learnt -= unit * learnt[slot]
         schur = float(row[slot]) + ridge - float(link @ learnt)
@@ -84,14 +91,13 @@ class RingInverse:
         learnt[slot] = -1.0
         solution = self.solution - _outer(unit, self.solution[slot])
         solution += _outer(learnt, (link @ solution - target) / schur)
-        # P - pivot·unit·unitᵀ + learnt·learntᵀ/schur, written as one product so that P is walked through once.
+        # P - pivot·unit·unitᵀ + learnt·learntᵀ/schur, as one update of rank two.
         gain, loss = learnt * schur**-0.5, unit * pivot**0.5
-        self.inverse = blas.dsyr2(0.5, gain + loss, gain - loss, a=self.inverse, lower=1, overwrite_a=1)
+        self._inverse.add(0.5 * (gain + loss), gain - loss)
         self.kernel[slot] = row
         self.kernel[:, slot] = row
         self.solution = solution
         self.replaced += 1
-        self.is_touched = True
         return True
 
     def replace_afresh(self, slot: int, row: Floats, ridge: Floats, targets: Floats) -> bool:
@@ -102,7 +108,7 @@ class RingInverse:
         successor = RingInverse.afresh(self.kernel, ridge, targets)
         if successor is None:
             return False
-        self.inverse, self.solution, self.replaced = successor.inverse, successor.solution, 0
+        self._inverse, self.solution, self.replaced = Symmetric(successor.inverse), successor.solution, 0
         return True
 
     def settle(self, written: int, ridge: Floats, targets: Floats) -> bool:
@@ -116,7 +122,7 @@ class RingInverse:
         residual = self._residual(ridge, targets)
         worst = _largest(residual)
         if worst > REFINE_ABOVE * size:
-            self.solution = self.solution + _symmetric_product(self.inverse, residual)
+            self.solution = self.solution + self._inverse.times(residual)
             worst = _largest(self._residual(ridge, targets))
         return worst <= GIVE_UP_ABOVE * size
 

@@ -1,8 +1,9 @@
-"""Three loops in which a small window spends its time: compiled where a compiler and the processor allow, otherwise by SciPy.
+"""The loops in which a window spends its time: compiled where a compiler and the processor allow, otherwise by SciPy.
 
-The compiled ones (_loops.c) take a quarter, a half and a fifth of SciPy's time for a window of 150 rows: `cdist` is not vectorised,
-and LAPACK's routines for triangles are made for matrices of thousands of rows. Both ways agree to rounding, not in bits, so that a
-stream keeps its bits on one machine, and to rounding when it moves.
+For a window of 150 rows the compiled ones (_loops.c) take a quarter of SciPy's time for distances, half of it for a factor and a
+fifth for its inverse: `cdist` is not vectorised, and LAPACK's routines for triangles are made for thousands of rows. Where 1000
+rows are learnt one by one they walk through memory once, BLAS twice. Both ways agree to rounding, not in bits: a stream keeps its
+bits on one machine, and agrees to rounding when it moves to one where the other way is taken.
 """
 
 from importlib import import_module
@@ -10,7 +11,7 @@ from types import ModuleType
 from typing import Literal
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 from scipy.spatial.distance import cdist
 
 from oneclass.types import Floats
@@ -69,6 +70,20 @@ def invert_lower(lower: Floats) -> Floats:
     inverse = np.empty_like(lower, order="F")
     _loops.invert(lower.T, len(lower), inverse.T)
     return inverse
+
+
+def add_and_multiply(lower: Floats, update: tuple[Floats, Floats] | None, values: Floats) -> Floats:
+    """Write S + abᵀ + baᵀ, `update` being (a, b), over the lower triangle of S, and return the product of the sum with `values`.
+
+    `lower` is in Fortran order; what is above its diagonal means nothing. Equals BLAS' dsyr2 and then dsymv.
+    """
+    if _loops is None:
+        if update is not None:
+            blas.dsyr2(1.0, *update, a=lower, lower=1, overwrite_a=1)
+        return blas.dsymv(1.0, lower, values, lower=1)
+    product = np.zeros(len(lower))
+    _loops.add_and_multiply(lower.T, len(lower), *(update or (None, None)), np.ascontiguousarray(values), product)
+    return product
 
 
 def _rows(X: Floats) -> Floats:

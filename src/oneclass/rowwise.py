@@ -12,7 +12,7 @@ import numpy as np
 
 from oneclass.inverse import RingInverse
 from oneclass.normality import Normality, leave_one_out, per_row
-from oneclass.threshold import p_values, threshold_of
+from oneclass.threshold import leave_one_out_threshold, p_value, training_threshold
 from oneclass.types import Bools, Floats
 from oneclass.window import Ring
 
@@ -42,7 +42,8 @@ class Follower:
         self._rule, self._alarm_rate = rule, alarm_rate
         self._head = now.ring.head
         self._rows, self._scaled = now.rows.copy(), now.scaled.copy()
-        self._beta, self._threshold, self._left_out = now.beta, now.threshold, now.left_out_ascending
+        self._beta, self._threshold = now.beta, now.threshold
+        self._left_out = now.left_out_ascending  # in ascending order only where the threshold is read from it
 
     def run(self, rows: Floats, wants: Callable[[int, bool], bool]) -> Trace:
         """Test each row and learn it if `wants(row, alarm)`; stops before a row where the inverse fails, `is_sound` then False."""
@@ -69,13 +70,14 @@ class Follower:
         scaled = self._rows if now.parameters.is_raw else self._scaled
         ring = Ring(now.ring.capacity, size, self._head)
         beta = np.ascontiguousarray(self._beta)
-        return Normality(now.framework, now.parameters, ring, self._rows, scaled, now.ridge, beta, self._threshold, self._left_out)
+        left_out = np.sort(self._left_out)
+        return Normality(now.framework, now.parameters, ring, self._rows, scaled, now.ridge, beta, self._threshold, left_out)
 
     def _test(self, at: int, row: Floats, kernel: Floats, trace: Trace) -> bool:
         framework = self._now.framework
         distances = framework.distances(framework.residuals(row, framework.outputs(kernel, self._beta)))
         trace.distances[at], trace.thresholds[at] = distances[0], self._threshold
-        trace.p_values[at] = p_values(self._left_out, distances)[0]
+        trace.p_values[at] = p_value(self._left_out, distances[0])
         return bool(distances[0] > self._threshold)
 
     def _learn(self, row: Floats, scaled: Floats, kernel: Floats) -> bool:
@@ -94,7 +96,11 @@ class Follower:
         self._rows[slot] = row
         self._head = (slot + 1) % now.ring.size
         self._beta = np.ascontiguousarray(inverse.solution)
-        self._left_out = np.sort(leave_one_out(now.framework, self._beta, inverse.diagonal()))
-        in_window = None if self._rule == "leave-one-out" else now.framework.distances(per_row(now.ridge, self._beta))
-        self._threshold = threshold_of(self._left_out, in_window, self._alarm_rate)
+        self._left_out = leave_one_out(now.framework, self._beta, inverse.diagonal())
+        if self._rule == "leave-one-out":
+            self._left_out.sort()
+            self._threshold = leave_one_out_threshold(self._left_out, self._alarm_rate)
+        else:
+            in_window = now.framework.distances(per_row(now.ridge, self._beta))
+            self._threshold = training_threshold(np.sort(in_window), self._alarm_rate)
         return True

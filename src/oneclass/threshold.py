@@ -53,3 +53,8 @@ def p_values(ascending: Floats, distances: Floats) -> Floats:
     as_far = n - np.searchsorted(ascending, distances, side="left")
     shares: Floats = (as_far + 1) / np.float64(n + 1)
     return shares
+
+
+def p_value(left_out: Floats, distance: float) -> float:
+    """`p_values` of one distance, against distances in any order."""
+    return float((np.count_nonzero(left_out >= distance) + 1) / np.float64(len(left_out) + 1))
