@@ -83,6 +83,7 @@ class KernelBoundary(KernelModel):
 
 
 def _nearest_accepted(now: Normality, scaled: Floats) -> Ints:
+    # A row to compare with must be normal itself; outliers that were learnt along are not.
     accepted = np.flatnonzero(now.in_window <= now.threshold)
     if not len(accepted):
         accepted = np.arange(now.ring.size)

@@ -27,6 +27,9 @@ Check: TypeAlias = Callable[[Any], None]
 CHECKS: dict[Check, tuple[str, ...]] = {}
 """All checks, in the order in which they are run, and the calls and parameters each needs."""
 
+_FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+"""What a check that does not hold raises itself, or a detector that was not made for such a call."""
+
 _SCORING = ("score_samples", "decision_function", "predict", "p_values")
 _WINDOW = 30
 
@@ -40,7 +43,7 @@ def check_detector(detector: Any) -> None:
     for check in yield_checks(detector):
         try:
             check(detector)
-        except Exception as error:
+        except _FAILURES as error:
             message = f"{detector!r} fails {check.__name__}: {check.__doc__}\n{type(error).__name__}: {error}"
             raise AssertionError(message) from error
 

@@ -74,7 +74,7 @@ class Factor:
             first, last = max(slots.start, start), min(slots.stop, end)
             if first < last:
                 panel[:, first - start : last - start] = rows[first - slots.start : last - slots.start, :end].T
-        self._keep_in_front_of(slots.start // self.block)
+        self._keep_in_front_of(slots.start // self.block)  # rows of L know only the rows in front of them
 
     def factorise(self, ridge: Floats) -> None:
         """Compute the block rows that are not valid. Raises IndefiniteError, and then keeps those in front of the bad one."""
@@ -142,15 +142,14 @@ class Factor:
     def _invert_row(self, index: int, row: Floats) -> None:
         """L⁻¹[start:end, :start]ᵀ = -(L_II⁻¹ · L[start:end, :start] · L⁻¹[:start, :start])ᵀ into `row`."""
         front = self._front[index]
-        product = np.zeros_like(front)
+        row[:] = 0.0  # the product grows in its place: an array of its own would cost page faults
         for before in range(index):
             a, b = before * self.block, (before + 1) * self.block
             for tile in self._tiles(before):
-                blas.dgemm(1.0, front[a:b].T, self._inverse_front[before][tile].T, beta=1.0, c=product[tile].T, overwrite_c=1)
-            product[a:b] += self._inverted_block(before).T @ front[a:b]
-        last = -self._inverted_block(index).T
+                blas.dgemm(1.0, front[a:b].T, self._inverse_front[before][tile].T, beta=1.0, c=row[tile].T, overwrite_c=1)
+            row[a:b] += blas.dtrmm(1.0, self._inverted_block(before), front[a:b].T, side=1, lower=1).T
         for tile in self._tiles(index):
-            np.matmul(product[tile], last, out=row[tile])
+            blas.dtrmm(-1.0, self._inverted_block(index), row[tile].T, lower=1, overwrite_b=1)
 
     def _tiles(self, index: int) -> list[slice]:
         """The slots in front of a block row, block by block."""

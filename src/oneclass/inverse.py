@@ -83,11 +83,14 @@ class RingInverse:
         learnt = self._inverse.times(link)
         forgotten = self._inverse.column(slot)
         pivot = float(forgotten[slot])
+        # Equation (24) for one row: P without it is P - forgotten·forgottenᵀ/pivot.
         unit = forgotten / pivot
         learnt -= unit * learnt[slot]
+        # The bracket of (19), which is a number for one row: what is new in it, given the rows that stay.
         schur = float(row[slot]) + ridge - float(link @ learnt)
         if not (pivot > 0.0 and schur > 0.0):
             return False
+        # β: the forgotten row's weight is spread over the others, then the new one's is solved for, both in O(n).
         learnt[slot] = -1.0
         solution = self.solution - _outer(unit, self.solution[slot])
         solution += _outer(learnt, (link @ solution - target) / schur)

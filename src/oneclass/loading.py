@@ -24,7 +24,7 @@ def load(path: str | PathLike[str], *, kernel: KernelFunction | Kernel | None = 
 
 def model_from_bytes(data: bytes, *, kernel: KernelFunction | Kernel | None = None) -> KernelModel:
     """The model, of whichever kind, that `to_bytes` saved."""
-    kind = Envelope.from_bytes(data).kind
+    kind = Envelope.from_bytes(data).kind  # the checksum is looked at here, before anything is made of the bytes
     if kind not in _KINDS:
         raise StateError(f"this is the saved state of a {kind}, which is no model; models are {', '.join(_KINDS)}")
     return _KINDS[kind].from_bytes(data, kernel=kernel)

@@ -121,6 +121,7 @@ class Normality:
             kernel = self.parameters.kernel(scaled, np.concatenate([self.scaled, scaled]))
             return Judgement(self, self._distances(scaled, kernel[:, : self.ring.size], 0), kernel)
         distances = np.empty(len(rows))
+        # Block by block: memory stays flat however many rows are asked for.
         for part in self._parts(len(rows)):
             scaled = self.parameters.scaled(rows[part])
             distances[part] = self._distances(scaled, self.parameters.kernel(scaled, self.scaled), part.start)

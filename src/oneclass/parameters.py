@@ -78,6 +78,7 @@ class Request:
 
     def parameters_for(self, rows: Floats) -> Parameters:
         """The parameters in force for these rows."""
+        # A width in numbers is meant for raw rows, as in the paper.
         scale = scale_of(rows) if self.chooses_width else np.ones(rows.shape[1])
         scaled = rows / scale
         kernel = self._kernel_for(scaled)

@@ -58,6 +58,7 @@ class Follower:
                 at = start + offset
                 alarm = self._test(at, scaled[offset : offset + 1], ahead[offset : offset + 1], trace)
                 if wants(at, alarm):
+                    # The rows still to come meet this one in its slot, where they had met the row it replaces.
                     ahead[:, self._head] = own[:, offset]
                     if not self._learn(block[offset], scaled[offset], ahead[offset]):
                         return trace.first(at)
@@ -82,7 +83,7 @@ class Follower:
 
     def _learn(self, row: Floats, scaled: Floats, kernel: Floats) -> bool:
         slot, now, inverse = self._head, self._now, self.inverse
-        before = self._scaled[slot].copy()
+        before = self._scaled[slot].copy()  # put back if the inverse fails: the row is then learnt by the factor
         self._scaled[slot] = scaled
         targets = now.framework.targets(self._scaled)
         if inverse.replaced < now.ring.size:

@@ -74,6 +74,7 @@ def _sliding_to_values(sliding: SlidingModel) -> tuple[dict[str, Any], dict[str,
     if now.left_out is not None:
         arrays["left_out"] = now.left_out
     if inverse is not None:
+        # The one thing that is not a function of the rows: it remembers the order in which it was updated.
         values["replaced"] = inverse.replaced
         arrays["inverse"] = inverse.inverse[np.tril_indices(now.ring.size)]
     return values, arrays

@@ -92,7 +92,7 @@ class SlidingModel:
         now, inverse = self.now, self.inverse
         if now is None or inverse is None or self.rest or not now.parameters.kernel.is_bounded:
             return None
-        inverse.know(lambda: now.parameters.kernel(now.scaled, now.scaled))
+        inverse.know(lambda: now.parameters.kernel(now.scaled, now.scaled))  # K is not saved
         self.inverse = None  # taken out while it is written to
         follower = Follower(now, inverse, self.request.threshold, self.request.alarm_rate)
         trace = follower.run(rows, wants)
@@ -103,7 +103,7 @@ class SlidingModel:
         if follower.is_sound:
             self.inverse = inverse
         else:
-            self.rest = now.ring.size
+            self.rest = now.ring.size  # the factor's for one turn, by then no row is left that spoilt the inverse
         return trace
 
     def forget(self, ages: Ints) -> None:
@@ -115,6 +115,7 @@ class SlidingModel:
         if not len(kept):
             self.reset()
             return
+        # Parameters that forgotten rows helped to choose would be a trace of them.
         survivors = int(np.searchsorted(kept, self.chosen_from))
         is_tainted = self.request.depends_on_rows and survivors < self.chosen_from
         with one_blas_thread(len(kept)):
@@ -163,7 +164,7 @@ class SlidingModel:
             known = known if capacity is None else known[-capacity:]
             left = now.ring.size + len(rows) - len(known)
             return self._anew(known, parameters, max(0, self.chosen_from - left), first=len(rows) - len(known))
-        ring, slots = now.ring.place(len(rows))
+        ring, slots = now.ring.place(len(rows))  # lines 6 to 8 of the algorithms: the oldest rows lose their slots
         scaled = parameters.scaled(rows)
         window = overwritten(now.rows, slots, rows)
         return _Step(
@@ -192,7 +193,7 @@ class SlidingModel:
         require_finite(kernel, first)
         if not parameters.kernel.is_pairwise:
             _require_positive_semidefinite(kernel, parameters)
-        ridge = parameters.ridge(len(rows))
+        ridge = parameters.ridge(len(rows))  # equations (9) and (10), lines 1 and 2
         return _Step(ring, rows, scaled, parameters, ridge, slots, kernel, is_continued=False, chosen_from=chosen_from)
 
     @property
@@ -204,6 +205,7 @@ class SlidingModel:
 
     def _takes_inverse(self, step: _Step) -> bool:
         """The fixed rule in n, s and C that chooses the path; timing never does."""
+        # An inverse needs a ring whose rows stay where they are, and a ridge that keeps its condition low.
         few = len(step.kernel) * _INVERSE_WINDOW_PER_ROW <= step.ring.size
         if not (few and step.is_continued and self.now is not None and self.now.ring.is_full and self.rest == 0):
             return False
@@ -253,11 +255,12 @@ class SlidingModel:
             factor = Factor(block_size(step.ring.capacity))
             whole = step.parameters.kernel(step.scaled, step.scaled) if step.is_continued else step.kernel
             factor.write(slice(0, step.ring.size), whole)
+        # Line 12 without P: forgetting by (24) and learning by (15)-(19) are one factorisation of what has changed.
         try:
             factor.factorise(ridge)
         except IndefiniteError as failure:
             raise KernelError(_not_positive_definite(step, failure.slot)) from None
-        beta = factor.solve(targets)
+        beta = factor.solve(targets)  # line 14, β = PR or PX
         if step.parameters.steepness(step.scaled) > _REFINE_ABOVE_C:
             beta = factor.refined(beta, targets, ridge)
         needs_diagonal = self.request.threshold == "leave-one-out"
@@ -266,6 +269,7 @@ class SlidingModel:
 
     def _commit(self, step: _Step, beta: Floats, inverse_diagonal: Floats | None) -> None:
         """Equations (26) and (27): distances and threshold; then, as nothing can fail any more, the new state."""
+        # Lines 15 to 18, by β/C and β/diag P instead of by f: exact, and without a kernel product.
         left_out = None if inverse_diagonal is None else np.sort(leave_one_out(self.framework, beta, inverse_diagonal))
         needs_in_window = self.request.threshold == "training"
         in_window = self.framework.distances(per_row(step.ridge, beta)) if needs_in_window else None

@@ -38,6 +38,7 @@ class Envelope:
 
     def to_bytes(self) -> bytes:
         """The envelope as bytes; the same content gives the same bytes."""
+        # Little-endian by name, whatever the machine: a state may travel.
         arrays = {name: np.asarray(array, dtype="<f8") for name, array in self.arrays.items()}
         header = {
             "kind": self.kind,
@@ -58,6 +59,7 @@ class Envelope:
         if len(data) < _HEAD.size + _CHECKSUM.size or data[: len(MAGIC)] != MAGIC:
             raise StateError("these bytes are no saved state of oneclass: they do not begin with its mark")
         _, version, length = _HEAD.unpack_from(data)
+        # Before the checksum: a newer version may well have another one.
         if version > VERSION:
             raise StateError(f"this state was saved as version {version}; this oneclass reads up to {VERSION}. Upgrade oneclass")
         body, (checksum,) = data[: -_CHECKSUM.size], _CHECKSUM.unpack(data[-_CHECKSUM.size :])

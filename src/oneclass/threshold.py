@@ -27,7 +27,7 @@ def training_threshold(ascending: Floats, alarm_rate: float) -> float:
     The rule of the authors' code. Equation (27) counts one row further and names row 0 when n * alarm_rate < 1.
     """
     n = len(ascending)
-    return float(ascending[n - 1 - most_at_rate(n, alarm_rate)])
+    return float(ascending[n - 1 - most_at_rate(n, alarm_rate)])  # Thr1 of the toolbox
 
 
 def leave_one_out_threshold(ascending: Floats, alarm_rate: float) -> float:
@@ -50,7 +50,7 @@ def threshold_of(left_out: Floats | None, in_window: Floats | None, alarm_rate: 
 def p_values(ascending: Floats, distances: Floats) -> Floats:
     """(1 + number of `ascending` distances >= d) / (n + 1) for each d: the share of normal rows expected to lie as far out."""
     n = len(ascending)
-    as_far = n - np.searchsorted(ascending, distances, side="left")
+    as_far = n - np.searchsorted(ascending, distances, side="left")  # "left": an equal distance counts as being as far
     shares: Floats = (as_far + 1) / np.float64(n + 1)
     return shares
 

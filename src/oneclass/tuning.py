@@ -25,7 +25,7 @@ def scale_of(rows: Floats) -> Floats:
 def median_width(rows: Floats, *, is_cityblock: bool = False) -> float:
     """The median of the distances between different rows; 1 where all are the same. Every k-th of more than 500 rows is used."""
     distances = pdist(rows[:: -(-len(rows) // _MOST_ROWS)], "cityblock" if is_cityblock else "euclidean")
-    distances = distances[distances > 0]
+    distances = distances[distances > 0]  # copies say nothing about how far rows are apart
     return float(np.median(distances)) if len(distances) else 1.0
 
 

@@ -189,9 +189,10 @@ class Watcher:
                 if at == count:
                     break
             part = slice(at, min(count, at + self.chunk - self._in_chunk))
-            is_whole = part.stop - at == self.chunk
+            is_whole = part.stop - at == self.chunk  # then its kernel values can serve for testing and for learning
             judged: Judged = self._learner.judge(rows[part], to_learn=is_whole)
             score[part], threshold[part], alarm[part] = judged.distances, judged.threshold, judged.alarms
+            # With the training threshold a p-value costs a factorisation: only who reads them pays for them.
             if judged.knows_p_values:
                 p_value[part] = judged.p_values
             else:
@@ -205,6 +206,7 @@ class Watcher:
         """Collect rows until there are enough to begin with; the number of rows that were used up."""
         alarms = np.zeros(len(rows), dtype=bool)
         wanted = self._wanted(signs, alarms)
+        # The row that makes the warm-up complete is its last; what is behind it is tested.
         enough = np.searchsorted(np.cumsum(wanted), self._rows_to_begin - self._waiting.size) + 1
         used = slice(0, min(len(rows), int(enough)))
         arrived = _Bundle(rows[used], np.arange(self._seen, self._seen + used.stop), signs[used], alarms[used])
@@ -248,6 +250,7 @@ class Watcher:
 
     def _follow(self, rows: Floats, signs: Ints) -> Trace | None:
         """Chunks of one row in one go, as far as the model can; the rest goes the ordinary way."""
+        # A policy looks at the verdict alone, so two answers say all it could say.
         answers = {alarm: bool(self._answer(np.array([alarm]))[0]) for alarm in (False, True)}
         trace: Trace | None = self._learner.follow(
             rows, lambda at, alarm: answers[alarm] if signs[at] == 0 else bool(signs[at] == 1)
@@ -289,7 +292,7 @@ class Watcher:
 
     def _confirm(self, numbers: Ints, signs: Ints) -> Bools:
         remembered = np.concatenate([self._learnt, self._waiting.numbers, self._skipped.numbers])
-        known: Bools = np.isin(numbers, remembered) & (numbers >= 0)
+        known: Bools = np.isin(numbers, remembered) & (numbers >= 0)  # -1 marks rows from before the watch
         self._waiting = self._waiting.labelled(numbers, signs)
         self._skipped = self._skipped.labelled(numbers, signs)
         self._take_back(numbers[signs == -1])
