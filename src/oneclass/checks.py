@@ -27,8 +27,8 @@ Check: TypeAlias = Callable[[Any], None]
 CHECKS: dict[Check, tuple[str, ...]] = {}
 """All checks, in the order in which they are run, and the calls and parameters each needs."""
 
-_FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
-"""What a check that does not hold raises itself, or a detector that was not made for such a call."""
+_FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError, Warning)
+"""What a check that does not hold raises itself, a detector not made for such a call, or a warning where that is an error."""
 
 _SCORING = ("score_samples", "decision_function", "predict", "p_values")
 _WINDOW = 30
