@@ -81,7 +81,7 @@ Made by `python benchmarks/alarm_rate.py --draws {draws}` on {date} in {seconds:
 
 {rows} standard normal rows with d features, width "auto" (the median distance of the scaled rows), alarm rate {rate:.0%};
 the share of {fresh} fresh rows of the same distribution that is flagged, mean of {draws} draws ± its standard error.
-The issue asks for 3.5 to 5.5 % of KernelBoundary with the leave-one-out threshold.
+The goal is 3.5 to 5.5 % for KernelBoundary with the leave-one-out threshold.
 
 | model | d | C | "training" (the paper's) | "leave-one-out" | kept |
 |---|---|---|---|---|---|

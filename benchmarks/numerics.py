@@ -187,9 +187,9 @@ KernelBoundary, RBF, standard normal rows of which a fifth are exact copies of o
 half, once and twice the median distance of two rows. Worst relative error of θ over about 150 moments (9 at n = 1000) of the
 stream, against a batch fit of the same window in long double, kernel included. *Fresh*: the same error of a new float64 Cholesky
 factor of the same window; no way of sliding can be asked to do better than that. At C = 1e8 the ridge 1e-8 is rounded to one part
-in 1e8 where it is added to k(x, x) = 1; that alone, everything else in long double, moves θ by up to 4e-8 (d = 3). The bounds are
-those of the issue, which gives none for single rows at C = 1e4. tests/test_numerics.py holds them; where a fresh factor does not
-keep one either, it asks for three times the error of the fresh one.
+in 1e8 where it is added to k(x, x) = 1; that alone, everything else in long double, moves θ by up to 4e-8 (d = 3). There is
+no bound for single rows at C = 1e4. tests/test_numerics.py holds the bounds; where a fresh factor does not keep one either, it asks
+for three times the error of the fresh one.
 
 | n | s | d | C | width (σ) | chunks | training | leave-one-out | fresh, training | fresh, leave-one-out | must be ≤ | kept |
 |---|---|---|---|---|---|---|---|---|---|---|---|

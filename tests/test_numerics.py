@@ -27,7 +27,7 @@ OUT_OF_REACH = {(3, 1e8, "median"), (3, 1e8, "wide")}
 
 
 def require_bound(case: numerics.Case, chunks: int, checks: int) -> None:
-    """The bound of the issue; where float64 cannot keep it, three times the error of a fresh factor of the same windows."""
+    """The bound on the page; where float64 cannot keep it, three times the error of a fresh factor of the same windows."""
     errors = numerics.worst_errors(case, chunks, checks)
     allowed = np.full(2, case.bound)
     if (case.features, case.C, case.width) in OUT_OF_REACH:
