@@ -8,21 +8,44 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock, local
+from typing import Any, NamedTuple
 
 from threadpoolctl import ThreadpoolController
 
 ONE_THREAD_UP_TO = 512
 
 
+class _Libraries(NamedTuple):
+    """The BLAS libraries of the process: those with one setting for all its threads, and those with one for each (OpenMP)."""
+
+    shared: tuple[Any, ...]
+    per_thread: tuple[Any, ...]
+
+
 @cache
-def _blas() -> ThreadpoolController:
+def _blas() -> _Libraries:
     # Made once: looking through the libraries of the process takes milliseconds, setting their threads microseconds.
-    controller: ThreadpoolController = ThreadpoolController().select(user_api="blas")
-    return controller
+    every = ThreadpoolController().select(user_api="blas").lib_controllers
+    per_thread = tuple(each for each in every if getattr(each, "threading_layer", None) == "openmp")
+    return _Libraries(tuple(each for each in every if each not in per_thread), per_thread)
+
+
+def _set(libraries: tuple[Any, ...], threads: list[int], before: list[int]) -> None:
+    if all(found == 1 for found in before):
+        return
+    # threadpoolctl ignores all threads but the first that ever set OpenBLAS, lest they undo each other's setting; here a count of
+    # the holders sees to that. Cleared again afterwards, so that others may set it, too.
+    clears = [library.clear_controlling_thread for library in libraries[:1] if hasattr(library, "clear_controlling_thread")]
+    for clear in clears:
+        clear(force=True)
+    for library, number in zip(libraries, threads, strict=True):
+        library.set_num_threads(number)
+    for clear in clears:
+        clear(force=True)
 
 
 class _Held:
-    """How many threads of the process ask for one BLAS thread; the setting belongs to the process, so the last puts it back."""
+    """How many threads of the process ask for one BLAS thread; where the setting is the process's, the last puts it back."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -33,8 +56,8 @@ class _Held:
         """One thread more that wants BLAS on one thread."""
         with self._lock:
             if self._holders == 0:
-                self._before = [library.num_threads for library in _blas().lib_controllers]
-                self._set([1] * len(self._before))
+                self._before = [library.num_threads for library in _blas().shared]
+                _set(_blas().shared, [1] * len(self._before), self._before)
             self._holders += 1
 
     def release(self) -> None:
@@ -42,12 +65,7 @@ class _Held:
         with self._lock:
             self._holders -= 1
             if self._holders == 0:
-                self._set(self._before)
-
-    def _set(self, threads: list[int]) -> None:
-        for library, number, before in zip(_blas().lib_controllers, threads, self._before, strict=True):
-            if before != 1:
-                library.set_num_threads(number)
+                _set(_blas().shared, self._before, self._before)
 
 
 _held = _Held()
@@ -60,10 +78,14 @@ def one_blas_thread(window: int) -> Iterator[None]:
     if window > ONE_THREAD_UP_TO or getattr(_here, "is_inside", False):
         yield
         return
+    libraries = _blas().per_thread
+    before = [library.num_threads for library in libraries]
     _held.take()
     _here.is_inside = True
     try:
+        _set(libraries, [1] * len(before), before)
         yield
     finally:
+        _set(libraries, before, before)
         _here.is_inside = False
         _held.release()
