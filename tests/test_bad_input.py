@@ -1,5 +1,7 @@
 """Bad input is refused by an exception of ours that says what, where and what to do; the model is as it was, to the byte."""
 
+from datetime import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,7 +9,7 @@ import pytest
 from pairs import both_models, normal
 from sklearn.exceptions import NotFittedError
 
-from oneclass import KernelBoundary, KernelReconstruction, Watcher
+from oneclass import KernelBoundary, Watcher
 from oneclass.errors import (
     InvalidParameterError,
     InvalidRowsError,
@@ -17,7 +19,7 @@ from oneclass.errors import (
     OneClassError,
     StateError,
 )
-from oneclass.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial, RationalQuadratic
+from oneclass.kernels import RBF, FunctionKernel, Kernel, Laplacian, Linear, Polynomial, RationalQuadratic
 
 SCORING = ["score_samples", "decision_function", "predict", "p_values", "expected", "explain"]
 LEARNING = ["fit", "partial_fit"]
@@ -34,6 +36,7 @@ BAD_ROWS = {
     "NaN": (with_cell(np.nan), InvalidRowsError, ["NaN", "row 4", "column 1", "Leave such rows out"]),
     "infinity": (with_cell(np.inf), InvalidRowsError, ["infinity", "row 4", "column 1"]),
     "minus infinity": (with_cell(-np.inf, 0, 2), InvalidRowsError, ["infinity", "row 0", "column 2"]),
+    "an integer beyond floats": ([[1, 2, 3], [4, 10**400, 6]], InvalidRowsError, ["row 1, column 1", "turn it into a number"]),
     "both infinities": ([[np.inf, 0, 0], [-np.inf, 0, 0]], InvalidRowsError, ["infinity", "row 0", "column 0", "2 of 2"]),
     "text": (with_cell("seven"), InvalidRowsError, ["row 4", "column 1", "'seven'", "turn it into a number"]),
     "nothing in a cell": (with_cell(None), InvalidRowsError, ["NaN", "row 4", "column 1"]),
@@ -123,28 +126,70 @@ def test_the_column_of_a_frame_is_called_by_its_name(frame):
     fitted = KernelBoundary().fit(frame({name: normal(30)[:, 0] for name in ("flow", "heat")}))
     with pytest.raises(InvalidRowsError, match=r"row 2, column 1 \('heat'\)"):
         fitted.predict(frame({"flow": [0.0, 0.0, 0.0], "heat": [0.0, 0.0, np.nan]}))
-    with pytest.raises(InvalidRowsError, match=r"row 1, column 1 holds 'hot'"):
-        fitted.predict(frame({"flow": ["0.0", "0.0", "0.0"], "heat": ["0.0", "hot", "cold"]}))
+    with pytest.raises(InvalidRowTypeError, match=r"row 0, column 1 holds 'hot'"):
+        fitted.predict(frame({"flow": [0.0, 0.0, 0.0], "heat": ["hot", "cold", "0.0"]}))
+    moments = pd.date_range("2026-01-01", periods=3).to_pydatetime().tolist()
+    with pytest.raises(InvalidRowTypeError, match=r"datetime.* in row 0, column 1 \('heat'\).*seconds"):
+        fitted.predict(frame({"flow": [0.0, 0.0, 0.0], "heat": moments}))
 
 
-def test_text_that_spells_numbers_is_taken():
-    """Numbers written as text, as a careless CSV reader leaves them, are numbers."""
+@pytest.mark.parametrize(
+    "rows",
+    [normal(5).astype(str), normal(5).astype(str).astype(object), normal(5).astype(str).tolist(), normal(5).astype("S")],
+    ids=["array", "objects", "lists", "bytes"],
+)
+def test_text_that_spells_numbers_is_refused(rows):
+    """A column read as text holds something that is no number; converting what happens to spell one would hide that."""
     fitted = KernelBoundary().fit(normal(30))
-    np.testing.assert_array_equal(fitted.score_samples(normal(5).astype(str)), fitted.score_samples(normal(5)))
+    with pytest.raises(InvalidRowTypeError, match=r"row 0, column 0 holds b?'.*turn it into a number"):
+        fitted.score_samples(rows)
+
+
+@pytest.mark.parametrize("kind", ["datetime64[ns]", "datetime64[s]", "timedelta64[ns]"])
+def test_times_are_refused(kind):
+    """Nanoseconds since 1970 are numbers, but never the ones that were meant."""
+    with pytest.raises(InvalidRowTypeError, match=r"row 0, column 0.*turn times into a number"):
+        KernelBoundary().fit((1e9 * normal(30)).astype(kind))
+    with pytest.raises(InvalidRowTypeError, match=r"row 1, column 0"):
+        KernelBoundary().fit([[1.0, 2.0], [datetime(2026, 1, 1), 2.0], [0.0, 0.0]])  # noqa: DTZ001 - naive on purpose
 
 
 def test_cells_that_are_no_numbers_are_a_type_error_too():
-    """What is neither a number nor text is refused as InvalidRowTypeError, which is a TypeError."""
+    """What is no number is refused as InvalidRowTypeError, which is a TypeError."""
     with pytest.raises(InvalidRowTypeError, match="row 1, column 0") as info:
         KernelBoundary().fit([[1.0, 2.0], [{"a": 1}, 2.0], [0.0, 0.0]])
     assert isinstance(info.value, TypeError)
 
 
-def test_huge_but_finite_numbers_are_no_error():
-    """Rows whose sum overflows are finite all the same, and are far from everything."""
-    fitted = KernelBoundary(width=1.0, C=1.0).fit(normal(30))
-    assert fitted.predict(np.full((4, 3), 1.7e308)).tolist() == [-1] * 4
-    assert KernelReconstruction(width=1.0, C=1.0).fit(normal(30)).predict([[1e200, 0.0, 0.0]]).tolist() == [-1]
+def test_what_is_masked_is_missing():
+    """The number under a mask is nobody's: a masked cell is NaN, and is refused with its place; without one the array is taken."""
+    rows = np.ma.array(normal(30), mask=False)
+    assert KernelBoundary().fit(rows).is_fitted
+    rows[3, 1], rows.data[3, 1] = np.ma.masked, -9999.0
+    with pytest.raises(InvalidRowsError, match="NaN in row 3, column 1"):
+        KernelBoundary().fit(rows)
+
+
+@both_models
+@pytest.mark.parametrize("value", [1.1e100, -1e200, np.finfo(float).max])
+def test_numbers_as_good_as_infinite_are_refused(model, value):
+    """A number that leaves no room for squares, as a mark for "no data" often is, is refused like infinity; 1e100 itself is far."""
+    fitted = model(width=1.0, C=1.0).fit(normal(30))
+    for call in (fitted.partial_fit, fitted.predict):
+        with pytest.raises(InvalidRowsError, match=r"beyond 1e\+100, in row 4, column 1; 1 of 6 rows"):
+            call(with_cell(value))
+    assert fitted.predict(with_cell(1e100))[4] == -1
+
+
+@both_models
+@pytest.mark.parametrize("unit", [1e-150, 1e-60, 1e-3, 1.0, 1e60, 1e98])
+def test_any_unit_will_do(model, unit):
+    """Rows in whatever unit are learnt and scored without a warning, and a row at the end of the range is an alarm."""
+    fitted = model(window=40, alarm_rate=0.1).fit(normal(40) * unit).partial_fit(normal(3, seed=1) * unit)
+    far = np.array([[1e100, 0.0, 0.0]])
+    assert np.isfinite(fitted.offset_)
+    assert np.isfinite(fitted.score_samples(normal(5) * unit)).all()
+    assert fitted.predict(far).tolist() == [-1]
 
 
 @both_models
@@ -156,6 +201,22 @@ def test_a_fit_needs_two_rows(model, rows):
     with pytest.raises(InvalidRowsError, match=r"1 rows to learn.*at least 2 that are not labelled -1"):
         model().fit(normal(6), [1, -1, -1, -1, -1, -1])
     assert model(threshold="training").partial_fit(normal(1)).is_fitted
+
+
+@both_models
+@pytest.mark.parametrize("call", LEARNING)
+@pytest.mark.parametrize(
+    "labels",
+    [["1", "-1", "1", "1", "1", "1"], [True] * 6, [1.0, np.nan] * 3, pd.Series([1, -1, None] * 2, dtype="Int64"), [b"-1"] * 6],
+    ids=repr,
+)
+def test_labels_must_be_numbers(model, call, labels):
+    """A text "-1" is not -1 to NumPy, and True may mean normal or not: both would be learnt without a word, and are refused."""
+    fitted = model(window=40).fit(normal(40))
+    before = fitted.to_bytes()
+    with pytest.raises(InvalidRowsError, match=r"the label of row \d is .*: labels are 1 \(normal\), -1 \(not normal\) or 0"):
+        getattr(fitted, call)(normal(6), labels)
+    assert fitted.to_bytes() == before
 
 
 @both_models
@@ -240,13 +301,13 @@ def test_kernels_combine_with_kernels_only():
 
 @both_models
 @pytest.mark.parametrize("call", ["fit", "partial_fit", "score_samples", "predict", "p_values"])
-@pytest.mark.parametrize("kernel", ["polynomial", Linear(), RBF(1.0) + Polynomial(), Linear() * Linear()], ids=repr)
+@pytest.mark.parametrize("kernel", [Polynomial(4), RBF(1.0) + Polynomial(4), Linear() * Polynomial(3)], ids=repr)
 def test_a_kernel_that_overflows_is_refused(model, call, kernel):
     """A row at which the kernel is not finite is refused by its number with the advice to scale, and nothing changes."""
     fitted = model(kernel, C=0.01, window=40).fit(normal(40)).partial_fit(normal(1, seed=1))
     before = fitted.to_bytes()
     rows = normal(6)
-    rows[3] = 1.7e308
+    rows[3] = 1e90
     with pytest.raises(KernelError, match=r"overflows at row 3.*[Ss]cale the features"):
         getattr(fitted, call)(rows)
     assert fitted.to_bytes() == before
@@ -258,7 +319,7 @@ def test_the_row_of_an_overflow_counts_in_the_rows_handed_in(model, learnt):
     """While parameters are still chosen, and while the window fills, the row named is that of the call, not of the window."""
     fitted = model("polynomial", window=60, threshold="training").fit(normal(learnt))
     rows = normal(6)
-    rows[0] = 1.7e308
+    rows[0] = 1e90
     with pytest.raises(KernelError, match="overflows at row 0"):
         fitted.partial_fit(rows)
 
@@ -363,3 +424,47 @@ def test_every_exception_is_ours_and_the_one_that_is_expected():
 def test_a_function_kernel_is_shown_by_its_name():
     """Messages call a user's function by its name."""
     assert repr(FunctionKernel(flat)) == "FunctionKernel(flat)"
+
+
+def test_a_function_that_writes_to_its_rows_harms_nobody():
+    """A kernel function gets copies: whatever it does to them, the window stays as it was learnt."""
+
+    def rude(X, Y):
+        X -= Y.mean()
+        X[:], Y[:] = X + Y.mean(), Y + 0.0
+        K = np.exp(-((X[:, None] - Y[None]) ** 2).sum(axis=2))
+        X[:] = Y[:] = np.nan
+        return K
+
+    fitted = KernelBoundary(rude, C=1.0).fit(normal(40))
+    scores = fitted.score_samples(normal(9, seed=1))
+    np.testing.assert_array_equal(fitted.window_, normal(40))
+    np.testing.assert_array_equal(fitted.score_samples(normal(9, seed=1)), scores)
+
+
+def test_a_kernel_class_of_ones_own_is_looked_at_like_a_function():
+    """What is taken on trust of the library's kernels is checked in a class of the user's, also within a sum."""
+
+    class Tanh(Kernel):
+        def __call__(self, X, Y):
+            return np.tanh(X @ Y.T - 1.0)
+
+        def diagonal(self, X):
+            return np.tanh((X * X).sum(axis=1) - 1.0)
+
+    for kernel in (Tanh(), Tanh() + Linear()):
+        with pytest.raises(KernelError, match="not positive definite on these 40 rows"):
+            KernelBoundary(kernel, C=0.001).fit(10 * normal(40))
+
+
+@pytest.mark.parametrize("made", [lambda: Polynomial(2, "a"), lambda: RBF("wide"), lambda: RBF(np.array([1.0, 2.0]))])
+def test_a_kernel_is_made_of_numbers(made):
+    """Anything else is an error of ours that names it."""
+    with pytest.raises(InvalidParameterError):
+        made()
+
+
+def test_a_width_beside_a_kernel_object_is_refused_whatever_it_is():
+    """Also if it is an array, which is neither equal to "auto" nor not."""
+    with pytest.raises(InvalidParameterError, match="brings its own width"):
+        KernelBoundary(RBF(1.0), width=np.array([1.0, 2.0])).fit(normal(40))

@@ -11,15 +11,17 @@ from scipy.spatial.distance import pdist
 from oneclass.types import Floats
 
 _MOST_ROWS = 500
+_SMALLEST_SCALE = 1e-50
+"""Rows are at most 1e100 (validation.LARGEST): divided by this, their squares are still numbers."""
 
 
 def scale_of(rows: Floats) -> Floats:
-    """The standard deviation of each feature; 1 where a feature is constant up to rounding."""
+    """The standard deviation of each feature; 1 where a feature is constant up to rounding, or next to nothing."""
     centre = np.abs(rows).max(axis=0)
     # Divided by the largest value first, so that squares neither overflow nor vanish.
     safe = np.where(centre > 0, centre, 1.0)
     spread = (rows / safe).std(axis=0) * safe
-    return np.where(spread > 8 * np.finfo(float).eps * centre, spread, 1.0)
+    return np.where(spread > np.maximum(8 * np.finfo(float).eps * centre, _SMALLEST_SCALE), spread, 1.0)
 
 
 def median_width(rows: Floats, *, is_cityblock: bool = False) -> float:

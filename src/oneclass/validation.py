@@ -1,7 +1,8 @@
 """The only way in for outside data: what passes here is a C-ordered float64 matrix of finite numbers with the features learnt."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import date, time, timedelta
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,24 @@ from sklearn.utils.validation import validate_data
 from oneclass.errors import InvalidRowsError, InvalidRowTypeError
 from oneclass.types import Bools, Floats, Ints
 
+LARGEST = 1e100
+"""Numbers beyond it leave no room for squares and sums of squares."""
+
+_NUMBERS = ("float", "int", "uint", "bool", "double", "sparse")
+_TIMES = ("date", "time", "duration", "period")
+"""How the names of types begin, in NumPy, pandas and polars."""
+
 
 def checked_rows(estimator: BaseEstimator, X: object, *, first_time: bool, at_least: int = 1) -> Floats:
     """The rows as numbers, in an array that shares nothing with X; the number, names and order of features must be those learnt."""
     if not first_time and len(plain := _plain_rows(estimator, X)) >= at_least:
         require_finite_rows(estimator, plain)
         return plain
+    _require_no_text_or_times(X)
     try:
         rows = validate_data(
             estimator,
-            X,
+            np.ma.filled(X.astype(np.float64), np.nan) if isinstance(X, np.ma.MaskedArray) else X,  # what is masked is missing
             reset=first_time,
             dtype=np.float64,
             order="C",
@@ -30,9 +39,9 @@ def checked_rows(estimator: BaseEstimator, X: object, *, first_time: bool, at_le
             ensure_min_samples=at_least,
         )
     except TypeError as error:
-        raise InvalidRowTypeError(f"{error}{_first_cell_that_is_no_number(X)}") from error
-    except ValueError as error:
-        raise InvalidRowsError(f"{error}{_first_cell_that_is_no_number(X)}") from error
+        raise InvalidRowTypeError(f"{error}{_first_cell(X, _is_no_number)}") from error
+    except (ValueError, OverflowError) as error:
+        raise InvalidRowsError(f"{error}{_first_cell(X, _is_no_number)}") from error
     require_finite_rows(estimator, rows)
     return np.ascontiguousarray(rows, dtype=np.float64)
 
@@ -58,24 +67,37 @@ def learnable(rows: Floats, y: object) -> Floats:
 
 
 def checked_labels(labels: object, count: int) -> NDArray[Any]:
-    """Labels as an array of one per row."""
+    """Labels as an array of numbers, one per row."""
     array = np.asarray(labels)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.shape != (count,):
         raise InvalidRowsError(f"{count} rows came with labels of shape {array.shape}: give one label per row")
+    # "-1" is not -1 to NumPy, and True may stand for a normal row or for an anomaly: either would be learnt without a word.
+    if array.dtype.kind not in "iuf":
+        for row, label in enumerate(array):
+            if isinstance(label, str | bytes | bool | np.bool_) or _is_no_number(label):
+                raise _no_label(row, label)
+        array = array.astype(np.float64)
+    if np.isnan(array).any():
+        row = int(np.argmax(np.isnan(array)))
+        raise _no_label(row, array[row])
     return array
 
 
 def checked_signs(labels: object, count: int) -> Ints:
     """Labels +1 (normal), -1 (not) or 0 (unknown), one per row; nothing else is taken for a label."""
     array = checked_labels(labels, count)
-    is_sign = np.isin(array, (-1, 0, 1)) if array.dtype.kind in "iufb" else np.zeros(count, dtype=bool)
+    is_sign = np.isin(array, (-1, 0, 1))
     if not is_sign.all():
         row = int(np.argmin(is_sign))
-        raise InvalidRowsError(f"the label of row {row} is {array[row]!r}: labels are 1 (normal), -1 (not normal) or 0 (unknown)")
+        raise _no_label(row, array[row])
     signs: Ints = array.astype(np.int64)
     return signs
+
+
+def _no_label(row: int, label: object) -> InvalidRowsError:
+    return InvalidRowsError(f"the label of row {row} is {label!r}: labels are 1 (normal), -1 (not normal) or 0 (unknown)")
 
 
 def checked_indices(indices: object, count: int) -> Ints:
@@ -110,26 +132,52 @@ def unchanged_on_error(subject: object) -> Iterator[None]:
 
 
 def require_finite_rows(estimator: object, rows: Floats) -> None:
-    """Raise if a cell is NaN or infinite, naming the first one."""
-    # One sum instead of a mask: a sum that is finite has finite terms, and only one that is not needs a closer look.
+    """Raise if a cell is NaN, infinite or as good as infinite, naming the first one."""
+    # One sum of squares instead of a mask: what it does not exceed, none of its terms does, and only then is a closer look needed.
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(rows.sum()):
+        if np.vdot(rows, rows) <= LARGEST:
             return
-    bad: Bools = ~np.isfinite(rows)
+    bad: Bools = ~(np.abs(rows) <= LARGEST)
     if not bad.any():
         return
     row, column = (int(place[0]) for place in np.nonzero(bad))
     names = getattr(estimator, "feature_names_in_", None)
     name = f" ({names[column]!r})" if names is not None else ""
     value = rows[row, column]
-    kind = "NaN" if np.isnan(value) else "infinity"
+    kind = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value:g}, which is beyond {LARGEST:g},"
     raise InvalidRowsError(
         f"Input X contains {kind} in row {row}, column {column}{name}; {int(bad.any(axis=1).sum())} of {len(rows)} rows are "
         f"affected. Leave such rows out, or fill them in, before they reach the model"
     )
 
 
-def _first_cell_that_is_no_number(X: object) -> str:
+def _require_no_text_or_times(X: object) -> None:
+    """Raise for what would be converted to numbers without a word: text that spells one, and nanoseconds since 1970."""
+    columns = list(getattr(X, "columns", ()))
+    for place, kind in enumerate(_types(X)):
+        if kind.startswith(_TIMES):
+            name = f" ({columns[place]!r})" if columns else ""
+            raise InvalidRowTypeError(
+                f"Input X holds {kind} in row 0, column {place}{name}: turn times into a number that means something to the model, "
+                f"such as seconds since the row before, or leave the column out"
+            )
+        if not kind.startswith(_NUMBERS):
+            if found := _first_cell(X, _is_text_or_time):
+                raise InvalidRowTypeError(f"Input X holds a string argument where a number must be{found}")
+            return
+
+
+def _types(X: object) -> list[str]:
+    """The names of the types in X, column by column where they may differ, in lower case."""
+    try:
+        types = getattr(X, "dtypes", None)
+        types = [getattr(X, "dtype", None) or np.asarray(X).dtype] if types is None else list(types)
+    except ValueError:  # ragged lists, which scikit-learn has words for
+        return []
+    return [str(each).lower() for each in types]
+
+
+def _first_cell(X: object, is_bad: Callable[[Any], bool]) -> str:
     """Where the trouble is, for a message; empty if no single cell is to blame."""
     to_numpy = getattr(X, "to_numpy", None)
     try:
@@ -139,11 +187,22 @@ def _first_cell_that_is_no_number(X: object) -> str:
     if cells.ndim != 2:
         return ""
     for row, column in np.ndindex(*cells.shape):
-        try:
-            float(cells[row, column])
-        except (TypeError, ValueError):
-            return f" (row {row}, column {column} holds {cells[row, column]!r}: turn it into a number or leave the column out)"
+        cell = cells[row, column]
+        if is_bad(cell):
+            return f" (row {row}, column {column} holds {cell!r}: turn it into a number or leave the column out)"
     return ""
+
+
+def _is_no_number(cell: Any) -> bool:
+    try:
+        float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return True
+    return False
+
+
+def _is_text_or_time(cell: Any) -> bool:
+    return isinstance(cell, str | bytes | date | time | timedelta)
 
 
 def require_rows(rows: Floats, at_least: int) -> None:
