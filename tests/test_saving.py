@@ -3,6 +3,7 @@
 import json
 import struct
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import oneclass
 from oneclass import KernelBoundary, KernelReconstruction, Watcher
 from oneclass.errors import KernelError, StateError
 from oneclass.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial, RationalQuadratic
+from oneclass.loading import model_from_bytes
 from oneclass.state import MAGIC, VERSION, Envelope, write_file
 
 FRESH = 2 * normal(30, seed=9)
@@ -210,3 +212,111 @@ def test_kernels_are_equal_by_value():
     assert hash(RBF(1.0) * Laplacian(2.0)) == hash(RBF(1.0) * Laplacian(2.0))
     assert RBF(1.0) + Linear() != RBF(1.0) * Linear()
     assert RBF(1.0) + Linear() != RBF(2.0) + Linear()
+
+
+@both_models
+@pytest.mark.parametrize(
+    "later",
+    [{"window": 60}, {"alarm_rate": 0.3, "threshold": "training"}, {"C": 9.0, "width": 0.1}, {"kernel": "linear"}, {"C": 0}],
+)
+def test_what_is_in_force_is_saved_with_what_was_set_since(model, later):
+    """Parameters set after `fit` wait for the next one: a saved model goes on with those in force, and keeps the others."""
+    fitted = model(width=1.5, C=2.0, window=45).fit(normal(45)).set_params(**later)
+    restored = model.from_bytes(fitted.to_bytes())
+    assert restored.get_params() == fitted.get_params()
+    assert_same_bits(fitted.partial_fit(FRESH[:7]), restored.partial_fit(FRESH[:7]))
+    assert len(restored.window_) == 45
+
+
+def test_a_kernel_of_two_functions_is_handed_in_whole():
+    """One function cannot stand for two, nor another kernel for the one that was saved; the whole kernel comes back as it was."""
+    whole = FunctionKernel(half_cubed) + RBF(1.0) * FunctionKernel(lambda X, Y: np.exp(-np.abs(X[:, None] - Y[None]).sum(axis=2)))
+    fitted = KernelBoundary(whole, C=2.0).fit(normal(40))
+    with pytest.raises(KernelError, match="2 functions"):
+        KernelBoundary.from_bytes(fitted.to_bytes(), kernel=half_cubed)
+    with pytest.raises(KernelError, match=r"RBF\(width=1.0\) is not the kernel"):
+        KernelBoundary.from_bytes(fitted.to_bytes(), kernel=RBF(1.0))
+    restored = KernelBoundary.from_bytes(fitted.to_bytes(), kernel=whole)
+    assert restored.kernel is whole
+    assert_same_bits(restored, fitted)
+
+
+@both_models
+def test_another_function_is_noticed(model):
+    """A function under which the saved weights solve nothing is not the one that was learnt with."""
+    fitted = model(half_cubed, C=2.0, window=30).fit(normal(40))
+    with pytest.raises(KernelError, match="the weights do not fit"):
+        model.from_bytes(fitted.to_bytes(), kernel=lambda X, Y: 1.1 * half_cubed(X, Y))
+
+
+class Widened(RBF):
+    """A kernel of the user's own."""
+
+
+def test_a_kernel_of_ones_own_is_handed_in_again():
+    """A class that is not the library's is code, too: it is asked for with what it was made of, and fits if it is the same."""
+    fitted = KernelBoundary(Widened(1.5), C=2.0).fit(normal(40))
+    with pytest.raises(KernelError, match=r"'kind': 'Widened', 'width': 1.5"):
+        KernelBoundary.from_bytes(fitted.to_bytes())
+    assert_same_bits(KernelBoundary.from_bytes(fitted.to_bytes(), kernel=Widened(1.5)), fitted)
+
+
+def test_what_cannot_be_written_is_refused_when_it_is_saved():
+    """A parameter that is no plain value is named by `to_bytes`, not found out by whoever loads it."""
+    with pytest.raises(StateError, match=r"KernelBoundary cannot be saved.*<object"):
+        KernelBoundary(width=object()).to_bytes()
+
+
+@pytest.mark.parametrize("kind", [bytearray, memoryview])
+def test_bytes_of_any_kind_are_read(kind):
+    """Stores hand back bytes in wrappers of their own."""
+    fitted = KernelBoundary().fit(normal(40))
+    assert_same_bits(KernelBoundary.from_bytes(kind(fitted.to_bytes())), fitted)
+
+
+def test_what_is_no_state_is_a_state_error_whatever_it_holds():
+    """A right checksum over a wrong content is a StateError all the same: no text, missing values, weights of another window."""
+    envelope = Envelope.from_bytes(KernelBoundary().fit(normal(40)).to_bytes())
+    without = Envelope("KernelBoundary", {"parameters": {}}).to_bytes()
+    misfit = Envelope("KernelBoundary", envelope.values, dict(envelope.arrays) | {"beta": np.zeros(3)}).to_bytes()
+    body = struct.pack("<8sHI", MAGIC, VERSION, 4) + b"\xff\xfe{}"
+    for data in (without, misfit, body + struct.pack("<I", zlib.crc32(body)), "text"):
+        with pytest.raises(StateError, match=r"not made as it should|does not fit together"):
+            KernelBoundary.from_bytes(data)
+
+
+def test_a_class_of_ones_own_is_read_by_itself():
+    """A class derived from a model may have parameters of its own, saves itself, and is read by its own `from_bytes`."""
+
+    class Mine(KernelBoundary):
+        def __init__(self, *, place="", width=1.0, C=1.0, alarm_rate=0.1, kernel="rbf", threshold="training", window=None):
+            super().__init__(kernel, width=width, C=C, alarm_rate=alarm_rate, threshold=threshold, window=window)
+            self.place = place
+
+    fitted = Mine(place="here").fit(normal(40))
+    restored = Mine.from_bytes(fitted.to_bytes())
+    assert restored.place == "here"
+    assert_same_bits(restored, fitted)
+    with pytest.raises(StateError, match=r"saved state of a Mine.*from_bytes of their own"):
+        model_from_bytes(fitted.to_bytes())
+
+
+def test_files_keep_their_permissions_and_links(tmp_path):
+    """Saving over a file keeps who may read it; over a link, it writes the file the link leads to."""
+    fitted, file, link = KernelBoundary().fit(normal(40)), tmp_path / "model", tmp_path / "link"
+    fitted.save(file)
+    file.chmod(0o600)
+    link.symlink_to(file)
+    fitted.partial_fit(normal(3)).save(link)
+    assert link.is_symlink()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert_same_bits(oneclass.load(file), fitted)
+
+
+def test_threads_may_save_to_one_path(tmp_path):
+    """Whoever comes last wins, nobody fails, and nothing is left behind."""
+    fitted = KernelBoundary().fit(normal(40))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: fitted.save(tmp_path / "model"), range(60)))
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert_same_bits(oneclass.load(tmp_path / "model"), fitted)

@@ -260,6 +260,9 @@ INLINE void add_and_multiply(double *S, Py_ssize_t n, const double *a, const dou
 /* Python's side. loops.py hands in C-ordered float64 arrays of the right shapes; sizes are checked all the same. */
 
 static int has_size(const Py_buffer *buffer, Py_ssize_t rows, Py_ssize_t columns) {
+    const Py_ssize_t most = PY_SSIZE_T_MAX / (Py_ssize_t)sizeof(double);
+    if (rows < 0 || columns < 0 || (columns > 0 && rows > most / columns))
+        return 0;
     return buffer->len == rows * columns * (Py_ssize_t)sizeof(double);
 }
 

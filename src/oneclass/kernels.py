@@ -10,7 +10,7 @@ which is what lets a sliding model reuse, drop and rebuild its kernel matrix wit
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -156,7 +156,7 @@ class Polynomial(Kernel):
     def __post_init__(self) -> None:
         _require_positive(self, "degree")
         _require_positive(self, "scale")
-        if self.degree != int(self.degree) or not 0 <= self.offset < np.inf:
+        if self.degree != int(self.degree) or not 0 <= _number(self.offset) < np.inf:
             raise InvalidParameterError(f"{self} is no kernel: degree must be a whole number and offset >= 0")
         object.__setattr__(self, "degree", int(self.degree))
         object.__setattr__(self, "offset", float(self.offset))
@@ -285,7 +285,7 @@ class FunctionKernel(Kernel):
 
     def __call__(self, X: Floats, Y: Floats) -> Floats:
         """The (m, n) matrix the function returns; any other shape is refused."""
-        K = np.asarray(self.function(X, Y))
+        K = np.asarray(self.function(X.copy(), Y.copy()))  # copies: it may write to what it is given
         if K.shape != (len(X), len(Y)) or K.dtype.kind not in "fiub":
             raise KernelError(
                 f"{self!r} returned an array of shape {K.shape} and type {K.dtype} for {len(X)} and {len(Y)} rows; "
@@ -322,26 +322,56 @@ WITH_WIDTH = {"rbf": RBF, "laplacian": Laplacian, "rational_quadratic": Rational
 WITHOUT_WIDTH = {"polynomial": Polynomial, "linear": Linear}
 
 
+def is_built_in(kernel: Kernel) -> bool:
+    """Whether it is one of this module's, which are positive semi-definite, or made of them."""
+    if isinstance(kernel, _Pair):
+        return is_built_in(kernel.left) and is_built_in(kernel.right)
+    return type(kernel) in _SIMPLE.values()
+
+
 def from_spec(spec: Mapping[str, Any], function: KernelFunction | Kernel | None = None) -> Kernel:
-    """The kernel that `spec()` described; where it used a function, that must be handed in again."""
+    """The kernel that `spec()` described; where it used a function, that, or the whole kernel, must be handed in again."""
+    functions = _count_functions(spec)
+    if functions and function is None:
+        raise KernelError(
+            f"this model was saved with a kernel function, which is code and not saved: load(path, kernel=function); it used {spec}"
+        )
+    if functions and isinstance(function, Kernel):
+        if function.spec() != spec:
+            raise KernelError(f"{function!r} is not the kernel this model was saved with, which was made of {spec}")
+        return function
+    if functions > 1:
+        raise KernelError(
+            f"this model was saved with a kernel of {functions} functions: hand in that whole kernel, load(path, kernel=kernel)"
+        )
+    return _from_spec(spec, cast("KernelFunction", function))
+
+
+def _from_spec(spec: Mapping[str, Any], function: KernelFunction) -> Kernel:
     kind, values = spec["kind"], {name: value for name, value in spec.items() if name != "kind"}
-    if kind in _SIMPLE:
-        return _SIMPLE[kind](**values)
     if kind in _PAIRS:
-        return _PAIRS[kind](from_spec(values["left"], function), from_spec(values["right"], function))
-    if function is None:
-        raise KernelError("this model was saved with a kernel function, which is code and not saved: load(path, kernel=function)")
-    return function if isinstance(function, Kernel) else FunctionKernel(function)
+        return _PAIRS[kind](_from_spec(values["left"], function), _from_spec(values["right"], function))
+    return _SIMPLE[kind](**values) if kind in _SIMPLE else FunctionKernel(function)
+
+
+def _count_functions(spec: Mapping[str, Any]) -> int:
+    if spec["kind"] in _PAIRS:
+        return _count_functions(spec["left"]) + _count_functions(spec["right"])
+    return int(spec["kind"] not in _SIMPLE)
 
 
 def _require_positive(kernel: Kernel, name: str) -> None:
     value: object = getattr(kernel, name)
-    number = float(value) if isinstance(value, int | float | np.integer | np.floating) else np.nan
+    number = _number(value)
     if not 0 < number < np.inf:
         raise InvalidParameterError(f"{type(kernel).__name__}: {name}={value!r} must be a positive, finite number")
     if name == "width" and not 1e-150 < number < 1e150:
         raise InvalidParameterError(f"{type(kernel).__name__}: width={value!r} leaves no number for its square; scale the rows")
     object.__setattr__(kernel, name, number)  # plain: a number of NumPy's own would not be saved
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float | np.integer | np.floating) else np.nan
 
 
 def _inner(X: Floats, Y: Floats) -> Floats:

@@ -11,7 +11,7 @@ from oneclass.reconstruction import KernelReconstruction
 from oneclass.state import Envelope
 from oneclass.types import KernelFunction
 
-_KINDS: dict[str, type[KernelModel]] = {kind.__name__: kind for kind in (KernelBoundary, KernelReconstruction)}
+KINDS: dict[str, type[KernelModel]] = {kind.__name__: kind for kind in (KernelBoundary, KernelReconstruction)}
 
 
 def load(path: str | PathLike[str], *, kernel: KernelFunction | Kernel | None = None) -> KernelModel:
@@ -25,6 +25,7 @@ def load(path: str | PathLike[str], *, kernel: KernelFunction | Kernel | None = 
 def model_from_bytes(data: bytes, *, kernel: KernelFunction | Kernel | None = None) -> KernelModel:
     """The model, of whichever kind, that `to_bytes` saved."""
     kind = Envelope.from_bytes(data).kind  # the checksum is looked at here, before anything is made of the bytes
-    if kind not in _KINDS:
-        raise StateError(f"this is the saved state of a {kind}, which is no model; models are {', '.join(_KINDS)}")
-    return _KINDS[kind].from_bytes(data, kernel=kernel)
+    if kind not in KINDS:
+        models = ", ".join(KINDS)
+        raise StateError(f"this is the saved state of a {kind}; models are {models}, other classes have a from_bytes of their own")
+    return KINDS[kind].from_bytes(data, kernel=kernel)

@@ -66,6 +66,17 @@ class Request:
     threshold: ThresholdRule
     window: int | None
 
+    def to_values(self) -> dict[str, Any]:
+        """What was asked for as plain data."""
+        kernel = self.kernel if isinstance(self.kernel, str) else self.kernel.spec()
+        return {**vars(self), "kernel": kernel}
+
+    @classmethod
+    def from_values(cls, values: dict[str, Any], function: KernelFunction | Kernel | None) -> "Request":
+        """What `to_values` described."""
+        kernel = values["kernel"]
+        return cls(**{**values, "kernel": kernel if isinstance(kernel, str) else from_spec(kernel, function)})
+
     @property
     def chooses_width(self) -> bool:
         """Whether width and scale come from the rows. A given width means raw rows, as in the paper; so does a kernel object."""
@@ -98,7 +109,7 @@ class Request:
 def request(*, kernel: object, width: object, C: object, alarm_rate: object, threshold: object, window: object) -> Request:
     """The public parameters of a model, checked; InvalidParameterError says which one is wrong, and what it may be."""
     chosen = _checked_kernel(kernel)
-    if isinstance(chosen, Kernel) and not isinstance(chosen, FunctionKernel) and width != "auto":
+    if isinstance(chosen, Kernel) and not isinstance(chosen, FunctionKernel) and not _is_auto(width):
         raise InvalidParameterError(f"width={width!r}: the kernel {chosen!r} brings its own width; leave width at 'auto'")
     rate = _number("alarm_rate", alarm_rate, above=0.0, below=1.0, hint="a share of normal rows, such as 0.05")
     if threshold not in THRESHOLD_RULES:

@@ -5,19 +5,20 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from oneclass.errors import StateError
+from oneclass.errors import KernelError, StateError
 from oneclass.inverse import RingInverse
-from oneclass.kernels import FunctionKernel, Kernel, from_spec
-from oneclass.normality import Normality
-from oneclass.parameters import Parameters, request
+from oneclass.kernels import FunctionKernel, Kernel, from_spec, is_built_in
+from oneclass.normality import Normality, per_row
+from oneclass.parameters import Parameters, Request
 from oneclass.sliding import SlidingModel
-from oneclass.state import Envelope
+from oneclass.state import Envelope, readable
 from oneclass.types import Floats, KernelFunction
 from oneclass.window import Ring
 
 
 def model_to_envelope(model: BaseEstimator, sliding: SlidingModel | None) -> Envelope:
     """The model, fitted or not, as an envelope."""
+    # As set, which need not be what is in force: parameters are read by `fit`.
     given = model.get_params(deep=False)
     given["kernel"] = _kernel_to_value(given["kernel"])
     given = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
@@ -33,6 +34,7 @@ def model_to_envelope(model: BaseEstimator, sliding: SlidingModel | None) -> Env
     return Envelope(type(model).__name__, values, arrays)
 
 
+@readable()
 def model_from_envelope(model: BaseEstimator, envelope: Envelope, kernel: KernelFunction | Kernel | None) -> SlidingModel | None:
     """Give a new model the parameters that were saved, and return what had been learnt."""
     if envelope.kind != type(model).__name__:
@@ -46,7 +48,7 @@ def model_from_envelope(model: BaseEstimator, envelope: Envelope, kernel: Kernel
         model.feature_names_in_ = np.array(envelope.values["feature_names"], dtype=object)
     if "learnt" not in envelope.values:
         return None
-    sliding = SlidingModel(model.framework, request(**given))
+    sliding = SlidingModel(model.framework, Request.from_values(envelope.values["learnt"]["request"], kernel))
     _restore(sliding, envelope, kernel)
     return sliding
 
@@ -67,6 +69,7 @@ def _kernel_from_value(value: str | dict[str, Any], kernel: KernelFunction | Ker
 def _sliding_to_values(sliding: SlidingModel) -> tuple[dict[str, Any], dict[str, Floats]]:
     now, inverse = sliding.now, sliding.inverse
     values: dict[str, Any] = {name: getattr(sliding, name) for name in ("learnt", "chosen_from", "rest", "has_warned")}
+    values["request"] = sliding.request.to_values()
     if now is None:
         return values, {}
     values |= {"head": now.ring.head, "threshold": now.threshold, "parameters": now.parameters.to_values()}
@@ -90,18 +93,24 @@ def _restore(sliding: SlidingModel, envelope: Envelope, kernel: KernelFunction |
     rows = arrays["rows"]
     scaled = parameters.scaled(rows)
     ring = Ring(sliding.request.window, len(rows), values["head"])
+    ridge, beta = parameters.ridge(len(rows)), arrays["beta"]
+    if beta.shape != sliding.framework.targets(scaled).shape:
+        raise StateError(f"this saved state does not fit together: {rows.shape} rows came with β of shape {beta.shape}")
     sliding.now = Normality(
-        sliding.framework,
-        parameters,
-        ring,
-        rows,
-        scaled,
-        parameters.ridge(len(rows)),
-        arrays["beta"],
-        values["threshold"],
-        arrays.get("left_out"),
+        sliding.framework, parameters, ring, rows, scaled, ridge, beta, values["threshold"], arrays.get("left_out")
     )
+    if not is_built_in(parameters.kernel):
+        _require_the_same_kernel(sliding.now)
     if "inverse" in arrays:
         inverse = np.zeros((len(rows), len(rows)), order="F")
         inverse[np.tril_indices(len(rows))] = arrays["inverse"]
         sliding.inverse = RingInverse(None, inverse, arrays["beta"], values["replaced"])
+
+
+def _require_the_same_kernel(now: Normality) -> None:
+    """Raise if β does not solve (K + I/C)β = T: then the function handed in is another than the one that was learnt with."""
+    kernel = now.parameters.kernel(now.scaled, now.scaled)
+    targets = now.framework.targets(now.scaled)
+    residual = np.abs(targets - kernel @ now.beta - per_row(now.ridge, now.beta))
+    if not (residual <= 1e-6 * (np.abs(targets) + np.abs(kernel) @ np.abs(now.beta)).max()).all():
+        raise KernelError(f"{now.parameters.kernel!r} is not the kernel that this model was saved with: the weights do not fit it")

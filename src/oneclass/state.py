@@ -8,9 +8,12 @@ JSON writes a float so that the same float is read back, arrays are copied byte 
 
 import json
 import os
+import shutil
 import struct
+import threading
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -18,13 +21,24 @@ from typing import Any
 
 import numpy as np
 
-from oneclass.errors import StateError
+from oneclass.errors import OneClassError, StateError
 from oneclass.types import Floats
 
 MAGIC = b"oneclass"
 VERSION = 1
 _HEAD = struct.Struct("<8sHI")
 _CHECKSUM = struct.Struct("<I")
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """Bytes whose checksum fits, and which are yet not what they should be, fail as a StateError."""
+    try:
+        yield
+    except OneClassError:
+        raise
+    except (AttributeError, LookupError, TypeError, ValueError, struct.error) as error:
+        raise StateError(f"this saved state is not made as it should be ({error!r}). Was it written by oneclass?") from error
 
 
 @dataclass(frozen=True)
@@ -46,7 +60,10 @@ class Envelope:
             "arrays": {name: list(array.shape) for name, array in arrays.items()},
             "parts": {name: len(part) for name, part in self.parts.items()},
         }
-        text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+        try:
+            text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+        except TypeError as error:
+            raise StateError(f"this {self.kind} cannot be saved: its parameters are {self.values.get('parameters')}") from error
         pieces = [_HEAD.pack(MAGIC, VERSION, len(text)), text]
         pieces += [array.tobytes() for array in arrays.values()]
         pieces += self.parts.values()
@@ -54,8 +71,10 @@ class Envelope:
         return body + _CHECKSUM.pack(zlib.crc32(body))
 
     @classmethod
+    @readable()
     def from_bytes(cls, data: bytes) -> "Envelope":
         """The envelope that `to_bytes` wrote. StateError if it is foreign, newer or damaged."""
+        data = bytes(data)  # whatever a store hands back: bytearray, memoryview
         if len(data) < _HEAD.size + _CHECKSUM.size or data[: len(MAGIC)] != MAGIC:
             raise StateError("these bytes are no saved state of oneclass: they do not begin with its mark")
         _, version, length = _HEAD.unpack_from(data)
@@ -83,14 +102,16 @@ def _contents(body: bytes, at: int, header: Mapping[str, Any]) -> tuple[dict[str
 
 
 def write_file(path: str | PathLike[str], data: bytes) -> None:
-    """Put `data` into the file at `path`: all of it, or the file stays as it was."""
-    target = Path(path)
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    """Put `data` into the file at `path`: all of it, or the file stays as it was. Links are followed, permissions kept."""
+    target = Path(path).resolve()
+    draft = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}")
     try:
         with draft.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())  # on the disk before the old file goes
+        if target.exists():
+            shutil.copymode(target, draft)
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)  # still there only if something failed
