@@ -1,7 +1,7 @@
 """A symmetric matrix, kept as its lower triangle, that is updated and multiplied in one walk through memory.
 
 At a thousand rows a walk is what a product or an update costs, whatever it computes on the way. So an update of rank two is only
-noted, and written while the next product is formed. When it is written makes no difference to any bit.
+noted, and written while the next product is formed.
 """
 
 from typing import TypeAlias
