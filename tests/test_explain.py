@@ -19,11 +19,11 @@ def boundary(chosen, **more):
 def test_a_boundary_is_compared_with_the_nearest_accepted_row(chosen, twin):
     """`expected` is the row of the window nearest to x among those that are themselves accepted."""
     fitted = boundary(chosen, threshold="training")
-    naive = reference.fit(normal(60), twin, 5.0)
-    accepted = normal(60)[reference.training_distances(naive) <= -fitted.offset_ * (1 + 1e-9)]
+    accepted = normal(60)[fitted.predict(normal(60)) == 1]
     nearest = ((FRESH[:, None, :] - accepted) ** 2).sum(axis=2).argmin(axis=1)
     assert len(accepted) < 60
     np.testing.assert_array_equal(fitted.expected(FRESH), accepted[nearest])
+    assert (fitted.predict(fitted.expected(FRESH)) == 1).all()
 
 
 def test_nearest_is_meant_as_the_kernel_sees_it():

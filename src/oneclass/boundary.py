@@ -83,10 +83,7 @@ class KernelBoundary(KernelModel):
 
 
 def _nearest_accepted(now: Normality, scaled: Floats) -> Ints:
-    # A row to compare with must be normal itself; outliers that were learnt along are not.
-    accepted = np.flatnonzero(now.in_window <= now.threshold)
-    if not len(accepted):
-        accepted = np.arange(now.ring.size)
+    accepted = now.accepted  # a row to compare with must be normal itself; outliers that were learnt along are not
     step = max(1, 2**20 // len(accepted))  # rows whose distances fill 8 MB
     rows = now.scaled[accepted]
     nearest = [squared_distances(scaled[at : at + step], rows).argmin(axis=1) for at in range(0, len(scaled), step)]

@@ -11,7 +11,7 @@ from oneclass.errors import KernelError
 from oneclass.factor import Factor, block_size
 from oneclass.parameters import Parameters
 from oneclass.threshold import p_values
-from oneclass.types import Bools, Floats
+from oneclass.types import Bools, Floats, Ints
 from oneclass.window import Ring
 
 _BLOCK_NUMBERS = 65536
@@ -96,10 +96,11 @@ class Normality:
         """The raw rows, oldest first."""
         return self.rows[self.ring.by_age]
 
-    @property
-    def in_window(self) -> Floats:
-        """The training distances in slots. T - Kβ = ridge·β holds exactly, without the cancellation of 1 - Kβ."""
-        return self.framework.distances(per_row(self.ridge, self.beta))
+    @cached_property
+    def accepted(self) -> Ints:
+        """The slots whose rows are no alarm themselves; all of them if every row is one."""
+        accepted = np.flatnonzero(~self.judge(self.rows).alarms)
+        return accepted if len(accepted) else np.arange(self.ring.size)
 
     @cached_property
     def left_out_ascending(self) -> Floats:
@@ -151,6 +152,11 @@ class Normality:
 def per_row(numbers: Floats, beta: Floats) -> Floats:
     """Each row of β, one number or d, times a number of its own."""
     return np.asarray((numbers * beta.T).T)
+
+
+def in_window(framework: Framework, ridge: Floats, beta: Floats) -> Floats:
+    """The training distances in slots. T - Kβ = ridge·β holds exactly, without the cancellation of 1 - Kβ."""
+    return framework.distances(per_row(ridge, beta))
 
 
 def leave_one_out(framework: Framework, beta: Floats, inverse_diagonal: Floats) -> Floats:

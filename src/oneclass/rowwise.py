@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from oneclass.inverse import RingInverse
-from oneclass.normality import Normality, leave_one_out, per_row
+from oneclass.normality import Normality, in_window, leave_one_out
 from oneclass.threshold import leave_one_out_threshold, p_value, training_threshold
 from oneclass.types import Bools, Floats
 from oneclass.window import Ring
@@ -102,6 +102,6 @@ class Follower:
             self._left_out.sort()
             self._threshold = leave_one_out_threshold(self._left_out, self._alarm_rate)
         else:
-            in_window = now.framework.distances(per_row(now.ridge, self._beta))
-            self._threshold = training_threshold(np.sort(in_window), self._alarm_rate)
+            trained = np.sort(in_window(now.framework, now.ridge, self._beta))
+            self._threshold = training_threshold(trained, self._alarm_rate)
         return True
