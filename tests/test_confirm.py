@@ -223,10 +223,20 @@ def test_labels_that_make_no_sense_are_refused(rows, labels):
 def test_a_failing_correction_changes_nothing():
     """If a row that is handed in makes the kernel overflow, nothing of the call has happened, the row taken back included."""
     rows = normal(60)
-    rows[5] = 1e120
+    rows[5] = 1e60
     watcher = Watcher(KernelBoundary("polynomial", C=0.1, window=40), chunk=10, warm_up=40)
     watcher.watch(rows, np.where(np.arange(60) == 5, -1, 0))
     before = watcher.to_bytes()
     with pytest.raises(KernelError, match="overflow"):
         watcher.confirm([50, 5], [-1, 1])
     assert watcher.to_bytes() == before
+
+
+def test_a_window_set_later_waits_for_the_next_fit():
+    """A window set on the model while it is watched is not in force: the row that is taken back is the row that was meant."""
+    rows = normal(150)
+    watcher = watcher_of(rows[:130], window=100, warm_up=100)
+    watcher.model.set_params(window=50)
+    watcher.watch(rows[130:])
+    assert watcher.confirm([149, 60, 49], [-1, -1, -1]).tolist() == [True, True, False]
+    np.testing.assert_array_equal(watcher.model.window_, np.delete(rows, [60, 149], axis=0)[-98:])

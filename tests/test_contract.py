@@ -6,8 +6,10 @@ import polars as pl
 import pytest
 from foreign import MeanDistance
 from sklearn.base import BaseEstimator, OutlierMixin, clone
+from sklearn.covariance import EllipticEnvelope
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import LocalOutlierFactor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
@@ -15,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
 from oneclass import KernelBoundary, KernelReconstruction
-from oneclass.checks import CHECKS, check_detector, yield_checks
+from oneclass.checks import CHECKS, check_callers_array_is_left_alone, check_detector, check_scoring_is_pure, yield_checks
 from oneclass.errors import InvalidRowsError
 
 MODELS = (KernelBoundary, KernelReconstruction)
@@ -331,3 +333,9 @@ def test_a_clone_has_the_parameters_and_nothing_learnt(model):
     assert copy.get_params() == fitted.get_params()
     assert not hasattr(copy, "n_features_in_")
     assert not copy.is_fitted
+
+
+def test_the_kit_does_justice_to_detectors_of_others():
+    """A tree that counts its queries has not changed in scoring; a detector may want rows that differ."""
+    check_scoring_is_pure(LocalOutlierFactor(novelty=True))
+    check_callers_array_is_left_alone(EllipticEnvelope(random_state=0))

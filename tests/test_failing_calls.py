@@ -6,7 +6,7 @@ from foreign import MeanDistance
 from pairs import both_models, both_rules, normal
 
 from oneclass import Watcher
-from oneclass.errors import InvalidRowsError, KernelError
+from oneclass.errors import InvalidParameterError, InvalidRowsError, KernelError
 from oneclass.inverse import RingInverse
 from oneclass.kernels import RBF, Polynomial
 
@@ -34,7 +34,7 @@ def test_a_failing_call_watches_nothing(model, already, chunk, window):
         watcher.watch(normal(already, seed=2))
         twin.watch(normal(already, seed=2))
     before = watcher.to_bytes()
-    for bad, error in ((np.nan, InvalidRowsError), (1e120, KernelError)):
+    for bad, error in ((np.nan, InvalidRowsError), (1e60, KernelError)):
         with pytest.raises(error):
             watcher.watch(stream(bad))
         assert watcher.to_bytes() == before
@@ -123,3 +123,63 @@ def test_a_foreign_detector_is_put_back_too():
         watcher.watch(np.concatenate([normal(20), np.full((10, 3), 1e7), normal(20)]))
     np.testing.assert_array_equal(watcher.model.mean_, mean)
     assert watcher.watch(normal(1)).row[0] == before + 1
+
+
+@both_models
+@pytest.mark.parametrize("chunk", [1, 2])
+def test_a_short_failing_call_watches_nothing_either(model, chunk):
+    """A call of a few rows along the per-row path, at whose last row the kernel overflows, leaves the bytes as they were."""
+    watcher = Watcher(model(Polynomial(3), C=0.01, window=100, alarm_rate=0.1), chunk=chunk)
+    watcher.watch(normal(120))
+    assert watcher.model._sliding.inverse is not None
+    before, rows = watcher.to_bytes(), normal(20, seed=1)
+    rows[15] = 1e60
+    for call in (watcher.watch, watcher.model.partial_fit, lambda rows: watcher.model.partial_fit(rows[14:16])):
+        with pytest.raises(KernelError):
+            call(rows)
+        assert watcher.to_bytes() == before
+
+
+@both_models
+def test_a_policy_that_breaks_has_decided_nothing(model):
+    """A policy of the user's that raises, or answers nonsense, in the middle of a short call leaves the bytes as they were."""
+
+    class Moody:
+        answers = iter([])
+
+        def learns(self, alarms):
+            return next(self.answers)
+
+    mask = np.ones(2, dtype=bool)
+    moody = Moody()
+    moody.answers = iter([np.ones(110, dtype=bool), *[mask] * 5])
+    watcher = Watcher(model(width=1.5, C=1.0, window=100), learn=moody, chunk=2)
+    watcher.watch(normal(110))
+    assert watcher.model._sliding.inverse is not None
+    before = watcher.to_bytes()
+    for answers, error in (([mask] * 3, StopIteration), ([mask, mask, [True]], InvalidParameterError)):
+        moody.answers = iter(answers)
+        with pytest.raises(error):
+            watcher.watch(normal(10, seed=1))
+        assert watcher.to_bytes() == before
+
+
+def test_a_foreign_detector_that_writes_in_place_is_put_back():
+    """What a detector keeps in an array and writes to is put back as well."""
+
+    class InPlace(MeanDistance):
+        def partial_fit(self, X, y=None):
+            super().partial_fit(X, y)
+            self.sums_ = getattr(self, "sums_", np.zeros(3))
+            self.sums_ += X.sum(axis=0)
+            if np.abs(X).max() > 1e6:
+                raise ArithmeticError
+            return self
+
+    watcher = Watcher(InPlace(window=40), chunk=10, warm_up=40)
+    watcher.watch(normal(60))
+    before = watcher.model.sums_.copy()
+    rows = normal(30)
+    with pytest.raises(ArithmeticError):
+        watcher.watch(np.concatenate([rows, 1e7 * rows]))
+    np.testing.assert_array_equal(watcher.model.sums_, before)

@@ -7,6 +7,7 @@ from pairs import MODELS, both_models, both_names, both_rules, every_twin, learn
 
 from oneclass import KernelBoundary
 from oneclass.errors import InvalidRowsError, NotLearntError
+from oneclass.inverse import RingInverse
 
 GONE = [0, 7, 8, 30, 39]
 FRESH = 2 * normal(30, seed=9)
@@ -194,3 +195,35 @@ def test_a_function_kernel_forgets_too():
     fitted = KernelBoundary(kernel, C=2.0, window=40).fit(normal(50)).forget(GONE)
     assert_same_model(fitted, KernelBoundary(kernel, C=2.0).fit(np.delete(normal(50)[-40:], GONE, axis=0)))
     assert fitted.kernel is kernel
+
+
+@both_models
+def test_no_trace_of_a_retreat_is_left(model, monkeypatch):
+    """A row that made the inverse give up, and is forgotten, leaves no turn of the factor behind."""
+    works = RingInverse.settle
+    monkeypatch.setattr(RingInverse, "settle", lambda self, *given: self.replaced != 4 and works(self, *given))
+    slid = learn_in_chunks(model(width=1.5, C=1.0, window=45).fit(normal(45)), normal(20, seed=1), [1] * 6)
+    resting = slid._sliding.rest
+    assert 0 < resting <= 45
+    slid.partial_fit(normal(20, seed=2))
+    assert slid._sliding.rest == resting - 20
+    slid.forget([44])
+    twin = model(width=1.5, C=1.0, window=45).fit(slid.window_)
+    assert slid._sliding.rest == 0
+    np.testing.assert_array_equal(slid.score_samples(normal(9)), twin.score_samples(normal(9)))
+
+
+@both_models
+def test_parameters_outlive_the_rows_that_did_not_help_to_choose_them(model):
+    """Automatic parameters stay when only later rows are forgotten, however the rows that chose them have left the window since."""
+    slid = model(window=150).fit(normal(150)).partial_fit(3 * normal(120, seed=1))
+    slid.forget(range(5))  # of those that chose
+    slid = model(window=150).fit(normal(150)).partial_fit(3 * normal(120, seed=1))
+    kept = slid.width_, slid.C_, slid.scale_.tolist()
+    slid.forget(range(40, 60))
+    assert (slid.width_, slid.C_, slid.scale_.tolist()) == kept
+    slid.forget([3])
+    assert (slid.width_, slid.C_, slid.scale_.tolist()) != kept
+    larger = model(window=150).fit(normal(150)).partial_fit(3 * normal(149, seed=1)).partial_fit(normal(40, seed=2))
+    kept = larger.width_
+    assert larger.forget([0, 5, 149]).width_ == kept

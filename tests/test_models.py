@@ -1,16 +1,21 @@
 """The sliding models equal the paper, written literally, on their last window: every kernel, both models, any chunks."""
 
 import warnings
+from copy import copy
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 import reference
 from pairs import MODELS, both_models, both_names, both_rules, every_twin, learn_in_chunks, normal
+from scipy.linalg import cho_factor, cho_solve
 
-from oneclass import KernelBoundary, KernelReconstruction
-from oneclass.errors import NoAlarmWarning
+from oneclass import KernelBoundary, KernelReconstruction, Watcher
+from oneclass.errors import InvalidParameterError, NoAlarmWarning
+from oneclass.kernels import Polynomial, RationalQuadratic
+from oneclass.normality import in_window
 
 C = 10.0
 WAYS = {
@@ -111,7 +116,7 @@ def test_at_most_the_asked_share_of_training_rows_is_flagged(model, rule):
             now = fitted._sliding.now
             allowed = int(Fraction(str(rate)) * n)
             if rule == "training":
-                assert (now.in_window > now.threshold).sum() == allowed
+                assert (in_window(now.framework, now.ridge, now.beta) > now.threshold).sum() == allowed
             else:
                 assert (now.left_out > now.threshold).sum() == max(0, int(Fraction(str(rate)) * (n + 1)) - 1)
 
@@ -264,3 +269,88 @@ def test_sliding_meets_the_toolbox(toolbox, prefix, name):
         np.testing.assert_allclose(-model.offset_, column[0], rtol=0, atol=1e-10)
         np.testing.assert_allclose(-model.score_samples(test), column[1:], rtol=0, atol=1e-10)
     np.testing.assert_array_equal(model.window_, train[-20:])
+
+
+@both_models
+@both_rules
+@pytest.mark.parametrize("chunks", [[1] * 10 + [30] + [1] * 5, [2] * 8 + [99] + [1] * 60, [1, 3, 1, 40, 1, 2, 1], [30, 1, 120, 1]])
+def test_the_paths_take_turns(model, rule, chunks):
+    """Single rows, then a chunk, then single rows again: after each the model is that of a fit of its window."""
+    asked = {"width": 1.5, "C": 10.0, "alarm_rate": 0.1, "threshold": rule}
+    rows = normal(100 + sum(chunks), seed=3)
+    slid, done = model(**asked, window=100).fit(rows[:100]), 100
+    for count in chunks:
+        slid.partial_fit(rows[done : done + count])
+        done += count
+        fitted = model(**asked).fit(rows[done - 100 : done])
+        np.testing.assert_allclose(slid.score_samples(rows[::9]), fitted.score_samples(rows[::9]), rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(slid.offset_, fitted.offset_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", [Polynomial(2), RationalQuadratic(1.5) * Polynomial(1, 99.0)], ids=repr)
+def test_the_path_depends_on_the_size_of_the_kernel(kernel):
+    """The rule for the per-row path is C · k(x, x) <= 1e4, for kernels that are not 1 where rows are the same."""
+    rows = normal(60)
+    peak = kernel.peak(np.concatenate([rows[1:], normal(1, seed=1)]))
+    for C, takes_the_inverse in ((0.99e4 / peak, True), (1.01e4 / peak, False)):
+        slid = KernelBoundary(kernel, C=C, window=60).fit(rows).partial_fit(normal(1, seed=1))
+        assert (slid._sliding.inverse is not None) == takes_the_inverse
+
+
+@both_models
+def test_near_copies_within_a_chunk_cost_no_retreat(model):
+    """Two rows of a chunk that are almost the same are learnt one after the other by the inverse, which stays sound."""
+    rows, fresh = normal(100), normal(20, seed=1)
+    slid = model(width=2.0, C=1e4, window=100).fit(rows)
+    for row in fresh:
+        slid.partial_fit(np.stack([row, row + 1e-9]))
+        assert slid._sliding.inverse is not None
+
+
+@both_models
+@pytest.mark.parametrize("d", [3, 8])
+def test_many_blocks_are_refined_where_C_is_large(model, d):
+    """At n = 400 and C = 1e8 the weights solve the regularised system as closely as a fresh factor's, to a factor of ten."""
+    rows = reference.rows_with_copies(440, features=d, seed=2)
+    slid = model(width=np.sqrt(2 * d), C=1e8, window=400).fit(rows[:400]).partial_fit(rows[400:])
+    now = slid._sliding.now
+    kernel, targets = now.parameters.kernel(now.scaled, now.scaled), now.framework.targets(now.scaled)
+
+    def residual(beta):
+        return np.abs(targets - kernel @ beta - (now.ridge * beta.T).T).max()
+
+    fresh = cho_solve(cho_factor(kernel + np.diag(now.ridge), lower=True), targets)
+    assert residual(now.beta) <= 10 * residual(fresh)
+
+
+@both_models
+def test_a_copy_learns_on_its_own(model):
+    """`copy.copy` gives a model that shares nothing that is written to."""
+    fitted = model(window=45).fit(normal(45)).partial_fit(normal(1, seed=1))
+    before, copied = fitted.to_bytes(), copy(fitted)
+    assert copied.to_bytes() == before
+    copied.partial_fit(normal(3, seed=2))
+    assert fitted.to_bytes() == before
+
+
+@both_models
+def test_a_warning_points_at_the_callers_line(model):
+    """Whatever call says that rows are too few, the line that is shown is the caller's."""
+    for call in (
+        lambda: model().fit(normal(5)),
+        lambda: model().partial_fit(normal(5)),
+        lambda: Watcher(model(), warm_up=5).watch(normal(6)),
+        lambda: model().fit(normal(30)).forget(range(20)),
+    ):
+        with pytest.warns(NoAlarmWarning) as said:
+            call()
+        assert [Path(each.filename).name for each in said] == [Path(__file__).name]
+
+
+@both_models
+def test_a_parameter_outside_its_range_shows_with_the_first_rows(model):
+    """Not when a warm-up of days is over, nor when the first row is learnt at last."""
+    with pytest.raises(InvalidParameterError, match="C=-1"):
+        Watcher(model(C=-1)).watch(normal(5))
+    with pytest.raises(InvalidParameterError, match="C=-1"):
+        model(C=-1).partial_fit(normal(5), -np.ones(5))

@@ -1,13 +1,17 @@
 """The watcher tests each row with the model as it stands and learns afterwards, chunk by chunk, what its policy wants."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
 from foreign import MeanDistance
 from pairs import both_models, normal
 from sklearn.ensemble import IsolationForest
+from sklearn.linear_model import SGDOneClassSVM
 
 from oneclass import KernelBoundary, Watcher
+from oneclass import watcher as watcher_module
 from oneclass.errors import InvalidParameterError, InvalidRowsError, StateError
 
 FAR = np.full((1, 3), 20.0)
@@ -202,7 +206,7 @@ def test_frames_are_watched_and_their_columns_checked():
     assert watcher.to_bytes() == before
 
 
-@pytest.mark.parametrize("labels", [[2] * 5, ["a"] * 5, [1] * 4, [[1, 1]] * 5, [0.5] * 5, [None] * 5])
+@pytest.mark.parametrize("labels", [[2] * 5, ["a"] * 5, [1] * 4, [[1, 1]] * 5, [0.5] * 5, [None] * 5, [True] * 5, ["1"] * 5])
 def test_labels_that_are_none_are_refused(labels):
     """Labels other than 1, -1 and 0, or not one per row, are refused, and nothing is watched."""
     watcher = Watcher(boundary().fit(normal(40)))
@@ -272,8 +276,50 @@ class TestForeignDetectors:
             np.testing.assert_array_equal(np.concatenate([getattr(part, name) for part in parts]), getattr(together, name))
 
     def test_what_cannot_be_watched(self):
-        """A detector without `partial_fit` is refused by name; one without `to_bytes` is watched, but not saved."""
+        """A detector without `partial_fit` is refused by name; one that could not be brought back is watched, but not saved."""
         with pytest.raises(InvalidParameterError, match=r"IsolationForest.*partial_fit"):
             Watcher(IsolationForest())
-        with pytest.raises(StateError, match="to_bytes"):
-            Watcher(MeanDistance()).to_bytes()
+
+        class SavesItself(MeanDistance):
+            def to_bytes(self):
+                return b"in a way of its own"
+
+        for detector in (MeanDistance(), SavesItself()):
+            with pytest.raises(StateError, match=r"cannot be saved .* KernelBoundary, KernelReconstruction"):
+                Watcher(detector).to_bytes()
+
+    def test_an_estimator_of_scikit_learn(self):
+        """SGDOneClassSVM, whose `offset_` is an array of one, is watched."""
+        verdicts = Watcher(SGDOneClassSVM(random_state=0, nu=0.1), chunk=25, warm_up=100).watch(normal(200))
+        assert np.isfinite(verdicts.score[100:]).all()
+        np.testing.assert_array_equal(verdicts.alarm[100:], verdicts.score[100:] > verdicts.threshold[100:])
+
+    def test_no_estimator_at_all(self):
+        """Three names are enough: what is no scikit-learn estimator counts as fitted once it has an `offset_`."""
+
+        class Plain:
+            def partial_fit(self, X):
+                self.offset_ = -10.0
+
+            def score_samples(self, X):
+                return -np.abs(X).sum(axis=1)
+
+        verdicts = Watcher(Plain(), chunk=5, warm_up=10).watch([*normal(19), [9.0, 9.0, 9.0]])
+        assert verdicts.state.tolist() == ["warming"] * 10 + ["watching"] * 10
+        assert verdicts.alarm.tolist() == [False] * 19 + [True]
+
+
+@both_models
+def test_p_values_that_nobody_reads_do_not_pile_up(model, monkeypatch):
+    """With "training" the windows kept for p-values are bounded in a call, let go once read, and not pickled; no bit differs."""
+    rows, asked = normal(400), {"width": 1.5, "C": 1.0, "threshold": "training", "window": 40}
+    verdicts = Watcher(model(**asked), chunk=5).watch(rows)
+    assert len(verdicts.pending) == 72
+    monkeypatch.setattr(watcher_module, "_PENDING_NUMBERS", 10 * 40 * 3)
+    bounded = Watcher(model(**asked), chunk=5).watch(rows)
+    assert len(bounded.pending) <= 10
+    assert np.isfinite(bounded.known[40:300]).all()
+    unpickled = pickle.loads(pickle.dumps(bounded))
+    np.testing.assert_array_equal(bounded.p_value, verdicts.p_value)
+    np.testing.assert_array_equal(unpickled.p_value, verdicts.p_value)
+    assert (verdicts.pending, bounded.pending, unpickled.pending) == ((), (), ())

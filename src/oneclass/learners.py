@@ -63,6 +63,11 @@ class Learner(Protocol):
         """Whether there is anything to judge with."""
         ...
 
+    @property
+    def held(self) -> int:
+        """How many learnt rows could be taken back."""
+        ...
+
     def admit(self, X: object) -> Floats:
         """Rows from outside, checked."""
         ...
@@ -79,17 +84,12 @@ class Learner(Protocol):
         """A `Trace` of rows tested and learnt one by one, as far as that can be done in one go; None if it cannot."""
         ...
 
-    @property
-    def can_forget(self) -> bool:
-        """Whether learnt rows can be taken back."""
-        ...
-
     def take_back(self, ages: Ints) -> Floats:
         """Forget learnt rows, counted from the oldest in the window, and return them."""
         ...
 
-    def all_or_nothing(self, rows: int) -> AbstractContextManager[None]:
-        """A context, for so many rows, that leaves the model as it was if anything fails inside."""
+    def all_or_nothing(self, rows: int, *, is_risky: bool = False) -> AbstractContextManager[None]:
+        """A context, for so many rows, that leaves the model as it was if anything fails inside; `is_risky` if a stranger may."""
         ...
 
 
@@ -129,11 +129,13 @@ class Adapted:
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the detector has been fitted."""
+        """Whether the detector has been fitted; one that is no scikit-learn estimator, whether it has an `offset_`."""
         try:
             check_is_fitted(self.detector)
         except NotFittedError:
             return False
+        except TypeError:
+            return hasattr(self.detector, "offset_")
         return True
 
     def admit(self, X: object) -> Floats:
@@ -153,7 +155,7 @@ class Adapted:
         del to_learn  # a foreign detector has no use for it
         has_p_values = callable(getattr(self.detector, "p_values", None))
         p_values = self.detector.p_values(rows) if has_p_values else np.full(len(rows), np.nan)
-        return Scores(-self.detector.score_samples(rows), -float(self.detector.offset_), p_values)
+        return Scores(-self.detector.score_samples(rows), -float(np.asarray(self.detector.offset_).item()), p_values)
 
     def learn(self, rows: Floats, judged: object = None) -> None:
         """One `partial_fit`."""
@@ -164,9 +166,9 @@ class Adapted:
         """Not in one go."""
 
     @property
-    def can_forget(self) -> bool:
-        """Whether the detector has `forget` and a `window_` to count in."""
-        return callable(getattr(self.detector, "forget", None)) and hasattr(self.detector, "window_")
+    def held(self) -> int:
+        """The rows of the detector's `window_`, if it can `forget` them."""
+        return len(getattr(self.detector, "window_", ())) if callable(getattr(self.detector, "forget", None)) else 0
 
     def take_back(self, ages: Ints) -> Floats:
         """The detector's own `forget`."""
@@ -175,9 +177,9 @@ class Adapted:
         return rows
 
     @contextmanager
-    def all_or_nothing(self, rows: int) -> Iterator[None]:
+    def all_or_nothing(self, rows: int, *, is_risky: bool = False) -> Iterator[None]:
         """Puts the detector's attributes back if anything fails."""
-        del rows  # a copy is made for any number
+        del rows, is_risky  # a copy is made in any case
         # A stranger may write to its arrays in place, so the copy is a deep one.
         before, is_done = deepcopy(vars(self.detector)), False
         try:

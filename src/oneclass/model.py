@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from copy import deepcopy
 from os import PathLike
 from typing import ClassVar, Self
 
@@ -67,7 +68,8 @@ class KernelModel(OutlierMixin, BaseEstimator):
         with unchanged_on_error(self):
             rows = learnable(self.admit(X), y)
             if len(rows):
-                self.learn(rows)
+                with self.all_or_nothing(len(rows)):
+                    self.learn(rows)
         return self
 
     def forget(self, indices: object) -> Self:
@@ -78,7 +80,8 @@ class KernelModel(OutlierMixin, BaseEstimator):
         """
         ages = checked_indices(indices, len(self._now.rows))
         if len(ages) and self._sliding is not None:
-            self._sliding.forget(ages)
+            with self.all_or_nothing(len(ages)):
+                self._sliding.forget(ages)
         return self
 
     # Scoring
@@ -154,6 +157,8 @@ class KernelModel(OutlierMixin, BaseEstimator):
     def admit(self, X: object) -> Floats:
         """The rows of X, checked: the way in for rows that `judge` and `learn` take as they are."""
         with unchanged_on_error(self):
+            if self._sliding is None:
+                self._afresh()  # a parameter outside its range shows with the first rows, not once a warm-up is over
             return checked_rows(self, X, first_time=not hasattr(self, "n_features_in_"))
 
     def judge(self, rows: Floats, *, to_learn: bool = False) -> Judgement:
@@ -176,18 +181,22 @@ class KernelModel(OutlierMixin, BaseEstimator):
         self.forget(ages)
         return rows
 
-    can_forget: ClassVar[bool] = True
-
     @contextmanager
-    def all_or_nothing(self, rows: int) -> Iterator[None]:
+    def all_or_nothing(self, rows: int, *, is_risky: bool = False) -> Iterator[None]:
         """Whatever fails inside, the model is afterwards what it was before, however many chunks of `rows` rows it had learnt."""
-        with unchanged_on_error(self), nullcontext() if self._sliding is None else self._sliding.all_or_nothing(rows):
+        inside = nullcontext() if self._sliding is None else self._sliding.all_or_nothing(rows, is_risky=is_risky)
+        with unchanged_on_error(self), inside:
             yield
 
     @property
     def is_fitted(self) -> bool:
         """Whether there is anything to score with."""
         return self._sliding is not None and self._sliding.now is not None
+
+    @property
+    def held(self) -> int:
+        """The number of rows in the window."""
+        return self._now.ring.size if self.is_fitted else 0
 
     # Inside
 
@@ -210,8 +219,22 @@ class KernelModel(OutlierMixin, BaseEstimator):
             return now.judge(rows)
 
     def _afresh(self) -> SlidingModel:
-        parameters = self.get_params(deep=False)
-        return SlidingModel(self.framework, request(**{name: parameters[name] for name in sorted(parameters)}))
+        # By name: a class derived from this one may have parameters of its own.
+        return SlidingModel(
+            self.framework,
+            request(
+                kernel=self.kernel,
+                width=self.width,
+                C=self.C,
+                alarm_rate=self.alarm_rate,
+                threshold=self.threshold,
+                window=self.window,
+            ),
+        )
+
+    def __copy__(self) -> Self:
+        """A copy that learns on its own: what has been learnt is written to, so it cannot be shared."""
+        return deepcopy(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.is_fitted

@@ -5,6 +5,7 @@ the factor, which is a cache (a pure function of the rows in their slots) and is
 per-row path, which is that path's memory and is saved.
 """
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +16,8 @@ import numpy as np
 from oneclass.errors import KernelError, NoAlarmWarning
 from oneclass.factor import Factor, IndefiniteError, block_size
 from oneclass.inverse import RingInverse
-from oneclass.normality import Framework, Judgement, Normality, leave_one_out, per_row, require_finite
+from oneclass.kernels import is_built_in
+from oneclass.normality import Framework, Judgement, Normality, in_window, leave_one_out, require_finite
 from oneclass.parameters import Parameters, Request
 from oneclass.rowwise import Follower, Trace
 from oneclass.threads import one_blas_thread
@@ -33,7 +35,7 @@ _INVERSE_LARGEST_C = 1e4
 _COPY_FROM_ROWS = 64
 """A copy of the inverse costs about as much as two rows learnt with it."""
 _REFINE_ABOVE_C = 1e4
-"""From here on one step of refinement pays: at C = 1e8 it takes the error of the threshold from 3e-7 to 1e-8."""
+"""For C · k(x, x) above this, β from a factor that needs it is refined once: at n = 400, C = 1e8 its error falls tenfold."""
 
 
 class _Step(NamedTuple):
@@ -121,17 +123,20 @@ class SlidingModel:
         with one_blas_thread(len(kept)):
             self._learn_by_factor(self._anew(now.window[kept], None if is_tainted else now.parameters, survivors))
             self.learnt -= now.ring.size - len(kept)
+            self.rest = 0  # there is no inverse left that forgotten rows could have spoilt
 
     @contextmanager
-    def all_or_nothing(self, rows: int) -> Iterator[None]:
+    def all_or_nothing(self, rows: int, *, is_risky: bool) -> Iterator[None]:
         """Whatever fails inside, the state is afterwards what it was before. A call with many chunks in it is one piece.
 
-        Only the inverse is written over in place, so a copy of it is kept where the kernel may overflow in mid-call, and for calls
-        of so many `rows` that it costs next to nothing. Shorter calls can only be stopped by an interrupt; then the inverse is
-        dropped, and computed afresh from the rows, which are those before the call: right, but not to the last bit.
+        Only the inverse is written over in place, so a copy of it is kept where the kernel may overflow in mid-call or the caller
+        runs what `is_risky`, and for calls of so many `rows` that it costs next to nothing. Other calls can only be stopped by an
+        interrupt; then the inverse is dropped, and computed afresh from the rows, which are those before the call: right, but not
+        to the last bit.
         """
-        before, inverse, is_done = dict(vars(self)), self.inverse, False
-        may_fail = self.now is not None and not self.now.parameters.kernel.is_bounded
+        # Without the factor: it would hold rows that were never learnt, and kept for this it could not be let go along the way.
+        before, inverse, is_done = self.__getstate__(), self.inverse, False
+        may_fail = is_risky or (self.now is not None and not self.now.parameters.kernel.is_bounded)
         copy = None
         if inverse is not None:
             inverse.is_touched = False
@@ -142,7 +147,6 @@ class SlidingModel:
         finally:
             if not is_done:
                 vars(self).update(before)
-                self._factor = None  # holds rows that were never learnt
                 if inverse is not None and inverse.is_touched:
                     self.inverse = copy
 
@@ -191,7 +195,7 @@ class SlidingModel:
         scaled = parameters.scaled(rows)
         kernel = parameters.kernel(scaled, scaled)
         require_finite(kernel, first)
-        if not parameters.kernel.is_pairwise:
+        if not is_built_in(parameters.kernel):
             _require_positive_semidefinite(kernel, parameters)
         ridge = parameters.ridge(len(rows))  # equations (9) and (10), lines 1 and 2
         return _Step(ring, rows, scaled, parameters, ridge, slots, kernel, is_continued=False, chosen_from=chosen_from)
@@ -261,7 +265,7 @@ class SlidingModel:
         except IndefiniteError as failure:
             raise KernelError(_not_positive_definite(step, failure.slot)) from None
         beta = factor.solve(targets)  # line 14, β = PR or PX
-        if step.parameters.steepness(step.scaled) > _REFINE_ABOVE_C:
+        if factor.is_hasty and step.parameters.C * factor.peak > _REFINE_ABOVE_C:
             beta = factor.refined(beta, targets, ridge)
         needs_diagonal = self.request.threshold == "leave-one-out"
         self._commit(step, beta, factor.inverse_diagonal() if needs_diagonal else None)
@@ -271,9 +275,8 @@ class SlidingModel:
         """Equations (26) and (27): distances and threshold; then, as nothing can fail any more, the new state."""
         # Lines 15 to 18, by β/C and β/diag P instead of by f: exact, and without a kernel product.
         left_out = None if inverse_diagonal is None else np.sort(leave_one_out(self.framework, beta, inverse_diagonal))
-        needs_in_window = self.request.threshold == "training"
-        in_window = self.framework.distances(per_row(step.ridge, beta)) if needs_in_window else None
-        threshold = threshold_of(left_out, in_window, self.request.alarm_rate)
+        trained = in_window(self.framework, step.ridge, beta) if self.request.threshold == "training" else None
+        threshold = threshold_of(left_out, trained, self.request.alarm_rate)
         if threshold == np.inf and not self.has_warned:
             self._warn(step.ring.size)
         beta = np.ascontiguousarray(beta)
@@ -288,9 +291,18 @@ class SlidingModel:
             f"{size} rows are too few for alarm_rate={self.request.alarm_rate}: no leave-one-out p-value of {size} rows is that "
             f"small, so no row will be flagged before {needed} rows are learnt (the threshold is infinite until then)",
             NoAlarmWarning,
-            stacklevel=6,
+            stacklevel=_levels_to_the_caller(),
         )
         self.has_warned = True
+
+
+def _levels_to_the_caller() -> int:
+    """How far up the stack the first line is that is not of this package: a warning is the caller's concern."""
+    # warnings.warn can skip a package by itself from Python 3.12 on.
+    frame, levels = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("oneclass."):
+        frame, levels = frame.f_back, levels + 1
+    return levels
 
 
 def _each(slots: Parts) -> list[int]:
@@ -315,7 +327,7 @@ def _kernel_rows(now: Normality, scaled: Floats, slots: Parts, judged: Judgement
 
 
 def _require_positive_semidefinite(kernel: Floats, parameters: Parameters) -> None:
-    """What is taken on trust of the built-in kernels is looked at in a user's function."""
+    """What is taken on trust of the built-in kernels is looked at in a user's."""
     size = float(np.abs(kernel).max()) or 1.0
     if float(np.abs(kernel - kernel.T).max()) > 1e-8 * size:
         raise KernelError(f"{parameters.kernel!r} is no kernel: k(x, y) and k(y, x) differ")

@@ -8,16 +8,18 @@ import numpy as np
 from oneclass.errors import InvalidParameterError, StateError
 from oneclass.kernels import Kernel
 from oneclass.learners import Judged, learner_for
-from oneclass.loading import model_from_bytes
+from oneclass.loading import KINDS, model_from_bytes
 from oneclass.policies import Policy, policy_for
 from oneclass.rowwise import Trace
-from oneclass.state import Envelope
+from oneclass.state import Envelope, readable
 from oneclass.threads import one_blas_thread
 from oneclass.types import Bools, Floats, Ints, KernelFunction
 from oneclass.validation import checked_signs, unchanged_on_error
-from oneclass.verdicts import Verdicts
+from oneclass.verdicts import Verdicts, with_p_values
 
 DEFAULT_WARM_UP = 150
+_PENDING_NUMBERS = 2**22
+"""Windows kept for p-values that nobody has read yet: 32 MB of them; when more come together in a call, they are computed there."""
 _COUNTS = ("_is_watching", "_seen", "_in_chunk")
 
 
@@ -105,7 +107,7 @@ class Watcher:
         self._in_chunk = 0
         self._waiting = self._skipped = _Bundle.empty(0)
         # The places in the stream of the rows in the model's window, oldest first; -1 for rows learnt before the watch began.
-        self._learnt = np.full(len(model.window_) if self._learner.is_fitted and hasattr(model, "window_") else 0, -1)
+        self._learnt = np.full(self._learner.held, -1)
 
     def __repr__(self) -> str:
         return f"Watcher({self.model!r}, learn={self.learn!r}, chunk={self.chunk}, warm_up={self.warm_up})"
@@ -117,7 +119,7 @@ class Watcher:
         nothing.
         """
         count = len(X) if isinstance(X, Sized) else 0
-        with unchanged_on_error(self), self._learner.all_or_nothing(count):
+        with unchanged_on_error(self), self._learner.all_or_nothing(count, is_risky=not isinstance(self.learn, str)):
             rows = self._learner.admit(X)
             signs = np.zeros(len(rows), np.int64) if labels is None else checked_signs(labels, len(rows))
             with one_blas_thread(self._learner.window or len(self._learnt)):
@@ -140,8 +142,8 @@ class Watcher:
 
     def to_bytes(self) -> bytes:
         """The watcher with its model and the rows that wait, without pickle."""
-        if not hasattr(self.model, "to_bytes"):
-            raise StateError(f"{self.model!r} cannot be saved: it has no to_bytes")
+        if KINDS.get(type(self.model).__name__) is not type(self.model):
+            raise StateError(f"{self.model!r} cannot be saved with its watcher, which can only bring back {', '.join(KINDS)}")
         values = {
             "learn": self.learn if isinstance(self.learn, str) else None,
             **{name: getattr(self, name) for name in ("chunk", "warm_up", *_COUNTS)},
@@ -152,6 +154,7 @@ class Watcher:
         return Envelope("Watcher", values, arrays, {"model": self.model.to_bytes()}).to_bytes()
 
     @classmethod
+    @readable()
     def from_bytes(cls, data: bytes, *, kernel: KernelFunction | Kernel | None = None, learn: Policy | None = None) -> Self:
         """The watcher that `to_bytes` saved. A kernel function and a policy of one's own are code, and must be handed in again."""
         envelope = Envelope.from_bytes(data)
@@ -197,6 +200,8 @@ class Watcher:
                 p_value[part] = judged.p_values
             else:
                 pending.append((at, judged.without_kernel()))
+                if len(pending) * rows.shape[1] * len(self._learnt) > _PENDING_NUMBERS:
+                    p_value, pending = with_p_values(p_value, pending), []
             self._take(_Bundle(rows[part], numbers[part], signs[part], alarm[part]), judged if is_whole else None)
             at = part.stop
         state = np.where(np.arange(count) < warmed, "warming", "watching")
@@ -281,8 +286,8 @@ class Watcher:
         self._remember(bundle)
 
     def _remember(self, bundle: _Bundle) -> None:
-        if self._learner.can_forget:
-            self._learnt = np.concatenate([self._learnt, bundle.numbers])[-(self._learner.window or 0) :]
+        held = self._learner.held
+        self._learnt = np.concatenate([self._learnt, bundle.numbers])[-held:] if held else self._learnt
 
     def _skip(self, bundle: _Bundle) -> None:
         if bundle.size:
