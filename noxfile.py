@@ -74,9 +74,9 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def benchmarks(session: nox.Session) -> None:
-    """The benchmark of the engine runs, in its short form."""
+    """The benchmark of the engine, in its short form: memory within its bounds, and no ratio at less than half of its own."""
     session.install("-e", ".[test]")
-    session.run("python", "benchmarks/engine.py", "--quick")
+    session.run("python", "benchmarks/engine.py", "--quick", "--gate")
 
 
 if __name__ == "__main__":

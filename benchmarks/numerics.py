@@ -35,6 +35,8 @@ import reference
 from reference import Array
 
 from oneclass import KernelBoundary, Watcher
+from oneclass.loops import is_compiled
+from oneclass.normality import Normality, in_window
 from oneclass.threshold import training_threshold
 
 ALARM_RATE, SEED, BLOCK = 0.05, 1, 5000
@@ -111,8 +113,8 @@ def walk(case: Case, chunks: int, checked: set[int]) -> Iterator[tuple[KernelBou
 
 def thetas(model: KernelBoundary) -> Array:
     """θ by both rules: the training threshold is made of the same β, in the same way as with threshold="training"."""
-    now = model._sliding.now  # type: ignore[union-attr]  # noqa: SLF001 - one run for both rules; tests/test_numerics.py compares
-    return np.array([training_threshold(np.sort(now.in_window), ALARM_RATE), now.threshold])  # type: ignore[union-attr]  # it is fitted
+    now: Normality = model._sliding.now  # type: ignore[union-attr,assignment]  # noqa: SLF001 - one run for both rules, of a fitted model
+    return np.array([training_threshold(np.sort(in_window(now.framework, now.ridge, now.beta)), ALARM_RATE), now.threshold])
 
 
 def true_thetas(case: Case, X: Array) -> Array:
@@ -186,10 +188,9 @@ Made by `python benchmarks/numerics.py{flags}` on {date} in {minutes:.0f} minute
 KernelBoundary, RBF, standard normal rows of which a fifth are exact copies of one of the 50 before, alarm rate {rate:g}. Widths are
 half, once and twice the median distance of two rows. Worst relative error of θ over about 150 moments (9 at n = 1000) of the
 stream, against a batch fit of the same window in long double, kernel included. *Fresh*: the same error of a new float64 Cholesky
-factor of the same window; no way of sliding can be asked to do better than that. At C = 1e8 the ridge 1e-8 is rounded to one part
-in 1e8 where it is added to k(x, x) = 1; that alone, everything else in long double, moves θ by up to 4e-8 (d = 3). There is
-no bound for single rows at C = 1e4. tests/test_numerics.py holds the bounds; where a fresh factor does not keep one either, it asks
-for three times the error of the fresh one.
+factor of the same window by LAPACK. At C = 1e8 the ridge 1e-8 is rounded to one part in 1e8 where it is added to k(x, x) = 1; that
+alone, everything else in long double, moves θ by up to 4e-8 (d = 3). There is no bound for single rows at C = 1e4.
+tests/test_numerics.py holds the bounds{compiled}.
 
 | n | s | d | C | width (σ) | chunks | training | leave-one-out | fresh, training | fresh, leave-one-out | must be ≤ | kept |
 |---|---|---|---|---|---|---|---|---|---|---|---|
@@ -217,6 +218,7 @@ def main() -> None:
         numpy=np.__version__,
         scipy=scipy.__version__,
         machine=platform.machine(),
+        compiled="" if is_compiled() else "; this page was made without the compiled loops, to which they apply",
         rate=ALARM_RATE,
         rows="\n".join(lines),
     )
