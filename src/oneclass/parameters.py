@@ -10,6 +10,7 @@ from oneclass.errors import InvalidParameterError
 from oneclass.kernels import WITH_WIDTH, WITHOUT_WIDTH, FunctionKernel, Kernel, Laplacian, from_spec
 from oneclass.tuning import balanced_C, median_width, scale_of
 from oneclass.types import Floats, KernelFunction
+from oneclass.validation import checked_number, checked_rate, checked_whole
 
 ThresholdRule = Literal["leave-one-out", "training"]
 THRESHOLD_RULES = ("leave-one-out", "training")
@@ -111,18 +112,17 @@ def request(*, kernel: object, width: object, C: object, alarm_rate: object, thr
     chosen = _checked_kernel(kernel)
     if isinstance(chosen, Kernel) and not isinstance(chosen, FunctionKernel) and not _is_auto(width):
         raise InvalidParameterError(f"width={width!r}: the kernel {chosen!r} brings its own width; leave width at 'auto'")
-    rate = _number("alarm_rate", alarm_rate, above=0.0, below=1.0, hint="a share of normal rows, such as 0.05")
+    rate = checked_rate(alarm_rate)
     if threshold not in THRESHOLD_RULES:
         raise InvalidParameterError(f"threshold={threshold!r}: choose one of {', '.join(map(repr, THRESHOLD_RULES))}")
-    if window is not None and (isinstance(window, bool) or not isinstance(window, int | np.integer) or window < 2):
-        raise InvalidParameterError(f"window={window!r}: give a whole number of rows, at least 2, or None to keep all")
+    rows = None if window is None else checked_whole("window", window, at_least=2, hint="rows, or None to keep all")
     return Request(
         kernel=chosen,
-        width=None if _is_auto(width) else _number("width", width, hint="the σ of exp(-||x-y||²/σ²), or 'auto'"),
+        width=None if _is_auto(width) else checked_number("width", width, hint="the σ of exp(-||x-y||²/σ²), or 'auto'"),
         C=None if _is_auto(C) else _checked_C(C),
         alarm_rate=rate,
         threshold=threshold,  # type: ignore[arg-type]  # one of THRESHOLD_RULES, checked above
-        window=None if window is None else int(window),
+        window=rows,
     )
 
 
@@ -140,7 +140,7 @@ def _checked_kernel(kernel: object) -> str | Kernel:
 
 
 def _checked_C(C: object) -> float:
-    number = _number("C", C, hint="the λ of I/λ, larger is less regularised, or 'auto'")
+    number = checked_number("C", C, hint="the λ of I/λ, larger is less regularised, or 'auto'")
     if not np.isfinite(1.0 / number):
         raise InvalidParameterError(f"C={C!r} is so small that 1/C is infinite: with C = 1 the ridge weighs as much as a row")
     return number
@@ -148,11 +148,3 @@ def _checked_C(C: object) -> float:
 
 def _is_auto(value: object) -> bool:
     return isinstance(value, str) and value == "auto"
-
-
-def _number(name: str, value: object, *, above: float = 0.0, below: float = np.inf, hint: str) -> float:
-    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not is_number or not above < value < below:  # type: ignore[operator]  # a number, as just checked
-        bounds = f"above {above:g}" if below == np.inf else f"above {above:g} and below {below:g}"
-        raise InvalidParameterError(f"{name}={value!r}: give a finite number {bounds} ({hint})")
-    return float(value)  # type: ignore[arg-type]  # a number, as just checked

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from oneclass.errors import InvalidRowsError, InvalidRowTypeError
+from oneclass.errors import InvalidParameterError, InvalidRowsError, InvalidRowTypeError
 from oneclass.types import Bools, Floats, Ints
 
 LARGEST = 1e100
@@ -211,3 +211,24 @@ def require_rows(rows: Floats, at_least: int) -> None:
         raise InvalidRowsError(
             f"{len(rows)} rows to learn (n_samples = {len(rows)}): at least {at_least} that are not labelled -1 are needed"
         )
+
+
+def checked_number(name: str, value: object, *, above: float = 0.0, below: float = np.inf, hint: str) -> float:
+    """A parameter that is a number between two others, ends not included, as a float."""
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not is_number or not above < value < below:  # type: ignore[operator]  # a number, as just checked
+        bounds = f"above {above:g}" if below == np.inf else f"above {above:g} and below {below:g}"
+        raise InvalidParameterError(f"{name}={value!r}: give a finite number {bounds} ({hint})")
+    return float(value)  # type: ignore[arg-type]  # a number, as just checked
+
+
+def checked_rate(alarm_rate: object) -> float:
+    """The parameter alarm_rate."""
+    return checked_number("alarm_rate", alarm_rate, below=1.0, hint="a share of normal rows, such as 0.05")
+
+
+def checked_whole(name: str, value: object, *, at_least: int, hint: str) -> int:
+    """A parameter that is a whole number, as an int."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < at_least:
+        raise InvalidParameterError(f"{name}={value!r}: give a whole number, at least {at_least} ({hint})")
+    return int(value)

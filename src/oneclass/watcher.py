@@ -14,7 +14,7 @@ from oneclass.rowwise import Trace
 from oneclass.state import Envelope, readable
 from oneclass.threads import one_blas_thread
 from oneclass.types import Bools, Floats, Ints, KernelFunction
-from oneclass.validation import checked_signs, unchanged_on_error
+from oneclass.validation import checked_signs, checked_whole, unchanged_on_error
 from oneclass.verdicts import Verdicts, with_p_values
 
 DEFAULT_WARM_UP = 150
@@ -98,8 +98,8 @@ class Watcher:
     def __init__(self, model: Any, learn: str | Policy = "auto", chunk: int = 50, warm_up: int | None = None) -> None:
         self.model = model
         self.learn = learn
-        self.chunk = _whole("chunk", chunk, at_least=1)
-        self.warm_up = None if warm_up is None else _whole("warm_up", warm_up, at_least=0)
+        self.chunk = checked_whole("chunk", chunk, at_least=1, hint="rows")
+        self.warm_up = None if warm_up is None else checked_whole("warm_up", warm_up, at_least=0, hint="rows")
         self._learner = learner_for(model)
         self._policy = policy_for(learn)
         self._is_watching = self._learner.is_fitted and not self.warm_up
@@ -326,9 +326,3 @@ class Watcher:
         elif bundle.size:
             self._waiting = self._waiting.with_(bundle)
             self._begin_if_ready()
-
-
-def _whole(name: str, value: object, *, at_least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < at_least:
-        raise InvalidParameterError(f"{name}={value!r}: give a whole number of rows, at least {at_least}")
-    return int(value)
