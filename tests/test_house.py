@@ -1,6 +1,7 @@
 """The house is in order: what importing costs, which names are public, what is not in the source."""
 
 import ast
+import re
 import subprocess
 import sys
 from importlib import import_module, resources
@@ -12,6 +13,8 @@ import oneclass
 
 SOURCE = Path(oneclass.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 OF_MODELS = (
     "fit partial_fit forget score_samples decision_function predict fit_predict p_values expected explain "
@@ -128,3 +131,21 @@ def test_no_file_is_too_long(path):
 def test_the_package_says_that_it_is_typed():
     """`py.typed` lies in the package, so that type checkers of users read the annotations."""
     assert resources.files("oneclass").joinpath("py.typed").is_file()
+
+
+def anchors_of(page):
+    """The headings of a page, as a link names them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    """Every relative link of a page leads to a file of the repository and, where it names one, to a heading of it."""
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors_of(target), link

@@ -87,7 +87,7 @@ class Follower:
         self._scaled[slot] = scaled
         targets = now.framework.targets(self._scaled)
         if inverse.replaced < now.ring.size:
-            self.is_sound = inverse.replace(slot, kernel, float(now.ridge[slot]), targets[slot])
+            self.is_sound = inverse.replace(slot, kernel, now.ridge, targets[slot])
         else:
             self.is_sound = inverse.replace_afresh(slot, kernel, now.ridge, targets)
         self.is_sound = self.is_sound and inverse.settle(1, now.ridge, targets)

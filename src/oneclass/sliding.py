@@ -224,7 +224,7 @@ class SlidingModel:
         if inverse is not None and now is not None and inverse.replaced < step.ring.size:
             inverse.know(lambda: now.parameters.kernel(now.scaled, now.scaled))
             is_sound = all(
-                inverse.replace(slot, row, float(ridge[slot]), targets[slot])
+                inverse.replace(slot, row, ridge, targets[slot])
                 for slot, row in zip(_each(step.slots), self._rows_to_write(step), strict=True)
             )
         else:
