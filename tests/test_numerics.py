@@ -42,7 +42,7 @@ def test_a_few_hundred_chunks_keep_theta(features: int, width: str, C: float) ->
 @each_ridge
 @each_geometry
 def test_three_turns_of_single_rows_keep_theta(features: int, width: str, C: float) -> None:
-    """Through three turns of the ring, row by row, θ by both rules is within 1e-9 (C = 1, 1e4) and 1e-6 (C = 1e8) of long double."""
+    """Through three turns of the ring, row by row, θ by both rules is within 1e-9 (C = 1, 1e4), 1e-6 (C = 1e8) of long double."""
     require_bound(Case(150, 1, features, C, width), chunks=460, checks=15)
 
 
