@@ -97,7 +97,7 @@ class RingInverse:
         if float(row[slot]) > STEEP_FROM * float(ridge[slot]) and len(row) <= REFINED_UP_TO:
             missing = link - _symmetric_product(self.kernel.T, learnt) - ridge * learnt
             missing[slot] = 0.0
-            more = self._inverse.times(missing)
+            more = self._inverse.times_again(missing)
             learnt += more - unit * more[slot]
         # The bracket of (19), which is a number for one row: what is new in it, given the rows that stay.
         schur = float(row[slot] + ridge[slot]) - float(link @ learnt)
@@ -105,8 +105,8 @@ class RingInverse:
             return False
         # β: the forgotten row's weight is spread over the others, then the new one's is solved for, both in O(n).
         learnt[slot] = -1.0
-        solution = self.solution - _outer(unit, self.solution[slot])
-        solution += _outer(learnt, (link @ solution - target) / schur)
+        solution = self.solution - np.multiply.outer(unit, self.solution[slot])
+        solution += np.multiply.outer(learnt, (link @ solution - target) / schur)
         # P - pivot·unit·unitᵀ + learnt·learntᵀ/schur, as one update of rank two.
         gain, loss = learnt * schur**-0.5, unit * pivot**0.5
         self._inverse.add(0.5 * (gain + loss), gain - loss)
@@ -150,11 +150,6 @@ class RingInverse:
 def _largest(values: Floats) -> float:
     """The largest absolute value."""
     return max(float(values.max()), -float(values.min()))
-
-
-def _outer(column: Floats, row: Floats) -> Floats:
-    """The outer product with one number, or with a row of them."""
-    return column * row if np.ndim(row) == 0 else column[:, None] * row
 
 
 def _symmetric_product(matrix: Floats, values: Floats) -> Floats:
