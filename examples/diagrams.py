@@ -137,13 +137,13 @@ def window() -> plt.Figure:
 
 
 def factor() -> plt.Figure:
-    """The Cholesky factor in block rows: what a chunk leaves valid, and what is computed again."""
+    """The Cholesky factor in blocks: what a chunk leaves valid, and what is computed again."""
     figure, axes = canvas(10.4, 4.6)
-    size, blocks, changed = 8.0, 4, 2
+    size, blocks, changed = 8.0, 4, 1
     for left, name in ((14, "$K$"), (62, "$L$")):
         for i in range(blocks):
             for j in range(blocks):
-                touched = changed in (i, j) if name == "$K$" else i >= changed
+                touched = changed in (i, j) if name == "$K$" else i == changed or (i > changed and j >= changed)
                 if name == "$L$" and j > i:
                     continue
                 x, y = left + size * j, 38 - size * (i + 1)
@@ -159,7 +159,7 @@ def factor() -> plt.Figure:
     arrow(axes, (48.5, 22), (59.5, 22), INK)
     axes.text(54, 24.6, "$K + I/C = LL^T$", ha="center", va="bottom", fontsize=11.5)
     axes.text(30, 3.3, "new: the rows and columns\nof the chunk", ha="center", va="center", fontsize=11, color=VERMILION)
-    axes.text(78, 3.3, "valid: all in front\ncomputed again: the rest", ha="center", va="center", fontsize=11, color="#59616a")
+    axes.text(78, 3.3, "blue: still valid\nred: computed again", ha="center", va="center", fontsize=11, color="#59616a")
     return figure
 
 
