@@ -18,6 +18,11 @@ from oneclass.types import Floats
 
 ONE_BLOCK_UP_TO = 200
 BLOCK = 100
+ASIDE = 4
+"""Blocks beside the diagonal whose sums are put aside for the next chunk: a tenth less time for 0.2 n² numbers at n = 2500.
+
+All of them would take 0.5 n² and save another tenth.
+"""
 
 
 class IndefiniteError(ArithmeticError):
@@ -60,6 +65,8 @@ class Factor:
         self._inverse_rows = 0  # of the block rows of L⁻¹, how many are valid
         self._next = 0  # the block row in which the next chunk will begin, if it goes on where the last one ended
         self._front: list[Floats] = []  # (start, end - start): L[start:end, :start]ᵀ
+        self._aside: list[list[Floats]] = []  # of blocks near the diagonal: K less the first `_taken` of the products behind L
+        self._taken = np.zeros((0, 0), dtype=np.int64)  # for each block of K, how many of them
         self._diagonal: list[Floats] = []  # L[start:end, start:end] in Fortran order; no meaning above the diagonal
         self._inverted: list[Floats | None] = []  # the inverse of that block, zero above, once somebody needs it
         self._inverse_front: list[Floats] = []  # (start, end - start): L⁻¹[start:end, :start]ᵀ
@@ -88,6 +95,9 @@ class Factor:
             self._valid[index] = min(self._valid[index], 0 if index <= last else first)
             if index <= last or self._summed[index] > first:
                 self._summed[index] = 0
+        changed = slice(first, last + 1)
+        self._taken[changed] = self._taken[:, changed] = 0
+        self._taken[self._taken > first] = 0
         self._inverse_rows, self._next = min(self._inverse_rows, first), slots.stop // self.block
 
     def factorise(self, ridge: Floats) -> None:
@@ -95,11 +105,9 @@ class Factor:
         for index, (start, end) in enumerate(self._bounds):
             if self._valid[index] > index:
                 continue
-            front, block = self._front[index], self._diagonal[index].T
-            self._eliminate(index, front)
-            np.copyto(block, self._kernel[index][start:])
-            if start:
-                blas.dsyrk(-1.0, front.T, beta=1.0, c=block.T, lower=1, overwrite_c=1)
+            self._eliminate(index)
+            block = self._diagonal[index].T
+            np.copyto(block, self._remainder(index, index))
             block.reshape(-1)[:: end - start + 1] += ridge[start:end]
             failed = cholesky(block.T)
             if failed:
@@ -150,18 +158,46 @@ class Factor:
             self._inverse_rows = max(self._inverse_rows, index + 1)
         return diagonal
 
-    def _eliminate(self, index: int, front: Floats) -> None:
-        """L[start:end, :start]ᵀ into `front`, one block of columns after the other; those that are valid stay."""
+    def _eliminate(self, index: int) -> None:
+        """L[start:end, :start]ᵀ, one block of columns after the other; those that are valid stay."""
+        front = self._front[index]
         for before in range(self._valid[index], index):
             a, b = before * self.block, (before + 1) * self.block
-            rest = self._kernel[index][a:b].copy()
-            for tile in self._tiles(before):
-                blas.dgemm(-1.0, front[tile].T, self._front[before][tile].T, beta=1.0, c=rest.T, trans_b=1, overwrite_c=1)
+            rest = self._remainder(index, before)
             # A product with the inverted block runs three times as fast as dtrsm. The price is an error that grows with the
             # condition of a block; see `is_hasty`.
             inverted, half = self._inverted_block(before), (b - a) // 2
             np.matmul(inverted[:half, :half], rest[:half], out=front[a : a + half])  # the rest of these rows is zero
             np.matmul(inverted[half:], rest, out=front[a + half : b])
+
+    def _remainder(self, index: int, column: int) -> Floats:
+        """(K[I, J] - L[I, :J] · L[J, :J]ᵀ)ᵀ of two block rows; of a diagonal block only what is above the diagonal counts."""
+        tile = slice(*self._bounds[column])
+        kept = self._next if self._next <= column and index - column < len(self._aside[index]) else 0
+        rest = self._kernel[index][tile]
+        if kept:
+            # Put aside on its way is what the next chunk will find unchanged; the sum has the same bits.
+            aside, taken = self._aside[index][index - column], int(self._taken[index, column])
+            if not taken:
+                np.copyto(aside, rest)
+            self._subtract_products(index, column, aside, range(taken, kept))
+            self._taken[index, column] = kept
+            rest = aside
+        if kept == column:
+            return rest
+        rest = rest.copy()
+        self._subtract_products(index, column, rest, range(kept, column))
+        return rest
+
+    def _subtract_products(self, index: int, column: int, rest: Floats, blocks: range) -> None:
+        """Take (L[I, block] · L[J, block]ᵀ)ᵀ of these blocks from `rest`."""
+        front, other = self._front[index], self._front[column]
+        for block in blocks:
+            tile = slice(*self._bounds[block])
+            if index == column:
+                blas.dsyrk(-1.0, front[tile].T, beta=1.0, c=rest.T, lower=1, overwrite_c=1)
+            else:
+                blas.dgemm(-1.0, front[tile].T, other[tile].T, beta=1.0, c=rest.T, trans_b=1, overwrite_c=1)
 
     def _invert_row(self, index: int, row: Floats) -> None:
         """L⁻¹[start:end, :start]ᵀ = -(L_II⁻¹ · L[start:end, :start] · L⁻¹[:start, :start])ᵀ into `row`."""
@@ -208,11 +244,15 @@ class Factor:
         whole = self.size // self.block
         self._inverse_rows = min(self._inverse_rows, whole)
         last = self._kernel[whole:]
-        for rows in (self._kernel, self._front, self._diagonal, self._inverted, self._inverse_front, self._sums):
+        for rows in (self._kernel, self._front, self._diagonal, self._inverted, self._inverse_front, self._sums, self._aside):
             del rows[whole:]
         del self._valid[whole:], self._summed[whole:]
         self.size = size
         self._bounds = [(start, min(start + self.block, size)) for start in range(0, size, self.block)]
+        count = len(self._bounds)
+        taken = np.zeros((count, count), dtype=np.int64)
+        taken[:whole, :whole] = self._taken[:whole, :whole]
+        self._taken = taken
         for start, end in self._bounds[whole:]:
             panel = np.empty((end, end - start))
             if last:
@@ -227,6 +267,8 @@ class Factor:
             self._inverse_front.append(np.empty((start, end - start)))
             self._sums.append(np.empty((start, end - start)))
             self._summed.append(0)
+            near = self._bounds[len(self._aside) :: -1][: ASIDE + 1]
+            self._aside.append([np.empty((b - a, end - start)) for a, b in near])
 
 
 def _substitute(lower: Floats, values: Floats, *, transposed: int) -> Floats:
