@@ -65,11 +65,13 @@ def test_a_distance_depends_on_its_two_rows_alone(distances, d):
 @each_way
 @pytest.mark.parametrize("n", SIZES)
 def test_a_factor_is_the_cholesky_factor(n):
-    """The lower triangle is that of NumPy's factor, whatever stood above the diagonal."""
-    matrix = positive_definite(n)
-    factor = np.asfortranarray(matrix + np.triu(np.full((n, n), 7.0), 1))
-    assert loops.cholesky(factor) == 0
-    np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(matrix), rtol=1e-10, atol=1e-12)
+    """The lower triangle is that of NumPy's factor of the matrix with its ridge, whatever stands below the diagonal."""
+    matrix, ridge, factor = positive_definite(n), np.linspace(0.5, 2.0, n), np.empty((n, n), order="F")
+    given = matrix + np.tril(np.full((n, n), 7.0), -1)
+    before = given.copy()
+    assert loops.cholesky(given, ridge, factor) == 0
+    np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(matrix + np.diag(ridge)), rtol=1e-10, atol=1e-12)
+    np.testing.assert_array_equal(given, before)
 
 
 @each_way
@@ -78,9 +80,9 @@ def test_a_factor_is_the_cholesky_factor(n):
 def test_the_first_row_that_is_not_positive_definite_is_named(n, pivot):
     """The answer is the 1-based row of the first pivot that is not positive, in whichever part of a panel it stands."""
     for row in {0, n // 2, n - 1}:
-        matrix = np.asfortranarray(positive_definite(n))
+        matrix = positive_definite(n)
         matrix[row, row] = pivot
-        assert loops.cholesky(matrix) == row + 1
+        assert loops.cholesky(matrix, np.zeros(n), np.empty((n, n), order="F")) == row + 1
 
 
 @each_way
@@ -163,7 +165,9 @@ def test_sizes_that_do_not_fit_are_refused():
         lambda: compiled.squared(square, 3, square, 3, 2, 1.0, square),
         lambda: compiled.cityblock(square, 3, square, 3, 3, 1.0, out),
         lambda: compiled.squared(square, -3, square, 3, -3, 1.0, square),
-        lambda: compiled.cholesky(square, 4),
+        lambda: compiled.cholesky(square, out[0], 4, square),
+        lambda: compiled.cholesky(square, out, 3, square),
+        lambda: compiled.cholesky(square, out[0], 3, out),
         lambda: compiled.invert(square, 3, out),
         lambda: compiled.add_and_multiply(square, 3, None, None, out, out),
         lambda: compiled.add_and_multiply(square, 3, out[0], None, out[0], out[1]),

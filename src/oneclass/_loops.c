@@ -85,11 +85,11 @@ static void cityblock(const double *X, Py_ssize_t m, const double *Y, Py_ssize_t
     distances(X, m, Y, n, d, 0, factor, out);
 }
 
-/* Columns j to j + LANES of the panel at row i, less what the rows above contribute. */
-INLINE void less_rows_above(const double *U, Py_ssize_t n, Py_ssize_t i, Py_ssize_t j, vec sum[PANEL][VECS]) {
+/* Columns j to j + LANES of the panel of A at row i, less what the rows of U above contribute. */
+INLINE void less_rows_above(const double *A, const double *U, Py_ssize_t n, Py_ssize_t i, Py_ssize_t j, vec sum[PANEL][VECS]) {
     for (int r = 0; r < PANEL; r++)
         for (int v = 0; v < VECS; v++)
-            sum[r][v] = load(U + (i + r) * n + j + v * WIDTH);
+            sum[r][v] = load(A + (i + r) * n + j + v * WIDTH);
     for (Py_ssize_t k = 0; k < i; k++) {
         vec row[VECS];
         for (int v = 0; v < VECS; v++)
@@ -100,9 +100,10 @@ INLINE void less_rows_above(const double *U, Py_ssize_t n, Py_ssize_t i, Py_ssiz
     }
 }
 
-/* Row i is finished once the rows above are taken out; answers 0 if its pivot is not positive. */
-INLINE int finish_row(double *U, Py_ssize_t n, Py_ssize_t i) {
-    double *row = U + i * n, pivot = row[i];
+/* Row i is finished once the rows above are taken out; answers 0 if its pivot is not positive. The ridge comes last: where it is
+   small against the diagonal, more of its digits count. */
+INLINE int finish_row(double *U, Py_ssize_t n, Py_ssize_t i, const double *ridge) {
+    double *row = U + i * n, pivot = row[i] + ridge[i];
     if (!(pivot > 0.0))
         return 0;
     row[i] = sqrt(pivot);
@@ -117,32 +118,32 @@ INLINE void subtract(double *to, double times, const double *from, Py_ssize_t st
         to[c] -= times * from[c];
 }
 
-/* U with UᵀU = A over the upper triangle of A; answers 0, or the 1-based row whose pivot is not positive. What stands below the
-   diagonal is written over with numbers of no meaning. */
-static Py_ssize_t cholesky(double *U, Py_ssize_t n) {
+/* U with UᵀU = A + diag(ridge), from the upper triangle of A; answers 0, or the 1-based row whose pivot is not positive. What is
+   written below the diagonal of U has no meaning. */
+static Py_ssize_t cholesky(const double *A, const double *ridge, Py_ssize_t n, double *U) {
     Py_ssize_t i = 0;
     for (; n >= LANES && i + PANEL <= n; i += PANEL) {
-        vec sum[PANEL][VECS], last[PANEL][VECS] = {{{0}}};
-        int has_edge = (n - i) % LANES != 0;
-        if (has_edge) /* read before any of its columns is written */
-            less_rows_above(U, n, i, n - LANES, last);
+        vec sum[PANEL][VECS];
         for (Py_ssize_t j = i; j + LANES <= n; j += LANES) {
-            less_rows_above(U, n, i, j, sum);
+            less_rows_above(A, U, n, i, j, sum);
             store_panel(U + i * n + j, n, sum);
         }
-        if (has_edge)
-            store_panel(U + i * n + n - LANES, n, last);
+        if ((n - i) % LANES != 0) {
+            less_rows_above(A, U, n, i, n - LANES, sum);
+            store_panel(U + i * n + n - LANES, n, sum);
+        }
         for (Py_ssize_t r = i; r < i + PANEL; r++) {
-            if (!finish_row(U, n, r))
+            if (!finish_row(U, n, r, ridge))
                 return r + 1;
             for (Py_ssize_t q = r + 1; q < i + PANEL; q++)
                 subtract(U + q * n, U[r * n + q], U + r * n, q, n);
         }
     }
     for (; i < n; i++) {
+        memcpy(U + i * n + i, A + i * n + i, (n - i) * sizeof(double));
         for (Py_ssize_t k = 0; k < i; k++)
             subtract(U + i * n, U[k * n + i], U + k * n, i, n);
-        if (!finish_row(U, n, i))
+        if (!finish_row(U, n, i, ridge))
             return i + 1;
     }
     return 0;
@@ -299,19 +300,21 @@ static PyObject *py_cityblock(PyObject *Py_UNUSED(module), PyObject *args) {
 }
 
 static PyObject *py_cholesky(PyObject *Py_UNUSED(module), PyObject *args) {
-    Py_buffer U;
+    Py_buffer A, ridge, U;
     Py_ssize_t n, failed = 0;
-    if (!PyArg_ParseTuple(args, "w*n", &U, &n))
+    if (!PyArg_ParseTuple(args, "y*y*nw*", &A, &ridge, &n, &U))
         return NULL;
-    int is_sound = has_size(&U, n, n);
+    int is_sound = has_size(&A, n, n) && has_size(&ridge, n, 1) && has_size(&U, n, n);
     if (is_sound) {
         Py_BEGIN_ALLOW_THREADS
-        failed = cholesky(U.buf, n);
+        failed = cholesky(A.buf, ridge.buf, n, U.buf);
         Py_END_ALLOW_THREADS
     }
+    PyBuffer_Release(&A);
+    PyBuffer_Release(&ridge);
     PyBuffer_Release(&U);
     if (!is_sound) {
-        PyErr_SetString(PyExc_ValueError, "the matrix is not (n, n)");
+        PyErr_SetString(PyExc_ValueError, "the matrices are not (n, n), or the ridge is not (n,)");
         return NULL;
     }
     return PyLong_FromSsize_t(failed);
@@ -368,7 +371,7 @@ static PyObject *py_add_and_multiply(PyObject *Py_UNUSED(module), PyObject *args
 static PyMethodDef functions[] = {
     {"squared", py_squared, METH_VARARGS, "squared(X, m, Y, n, d, factor, out): out = factor · squared distances."},
     {"cityblock", py_cityblock, METH_VARARGS, "cityblock(X, m, Y, n, d, factor, out): out = factor · sums of |x - y|."},
-    {"cholesky", py_cholesky, METH_VARARGS, "cholesky(U, n): U with UᵀU = A in place of A; 0 or the row that fails."},
+    {"cholesky", py_cholesky, METH_VARARGS, "cholesky(A, ridge, n, U): UᵀU = A + diag(ridge); 0 or the row that fails."},
     {"invert", py_invert, METH_VARARGS, "invert(U, n, V): V = U⁻¹, zero below the diagonal."},
     {"add_and_multiply", py_add_and_multiply, METH_VARARGS,
      "add_and_multiply(S, n, a, b, x, y): S + abᵀ + baᵀ in place, a and b arrays or None, and y + S x in place of y."},

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from oneclass.loops import cholesky, invert_lower, is_compiled
+from oneclass.symmetric import symmetric_product
 from oneclass.types import Floats
 
 ONE_BLOCK_UP_TO = 200
@@ -58,7 +59,7 @@ class Factor:
         self.block = block
         self.size = 0
         self._bounds: list[tuple[int, int]] = []  # (start, end) of each block row
-        self._kernel: list[Floats] = []  # (end, end - start): K[start:end, :end]ᵀ
+        self._kernel: list[Floats] = []  # (end, end - start): K[start:end, :end]ᵀ, down to the diagonal of K
         # What is computed from it. Arrays that are no longer valid are kept to be written over: fresh ones would cost page faults
         # at every chunk.
         self._valid: list[int] = []  # of each block row of L, how many blocks from the left are valid
@@ -88,7 +89,7 @@ class Factor:
                 panel[slots.start : min(slots.stop, end)] = rows[: end - slots.start, start:end]
             first, last = max(slots.start, start), min(slots.stop, end)
             if first < last:
-                panel[:, first - start : last - start] = rows[first - slots.start : last - slots.start, :end].T
+                panel[:last, first - start : last - start] = rows[first - slots.start : last - slots.start, :last].T
         # A row of L knows only the rows in front of it, and of its own numbers in K those up to the same place.
         first, last = slots.start // self.block, (slots.stop - 1) // self.block
         for index in range(first, len(self._bounds)):
@@ -106,10 +107,7 @@ class Factor:
             if self._valid[index] > index:
                 continue
             self._eliminate(index)
-            block = self._diagonal[index].T
-            np.copyto(block, self._remainder(index, index))
-            block.reshape(-1)[:: end - start + 1] += ridge[start:end]
-            failed = cholesky(block.T)
+            failed = cholesky(self._remainder(index, index), ridge[start:end], self._diagonal[index])
             if failed:
                 raise IndefiniteError(start + failed - 1)
             self._inverted[index] = None
@@ -236,7 +234,7 @@ class Factor:
         for index, (start, end) in enumerate(self._bounds):
             panel = self._kernel[index]
             product[:start] += panel[:start] @ values[start:end]
-            product[start:end] += panel.T @ values[:end]
+            product[start:end] += panel[:start].T @ values[:start] + symmetric_product(panel[start:].T, values[start:end])
         return product
 
     def _resize(self, size: int) -> None:

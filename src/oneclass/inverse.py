@@ -9,9 +9,9 @@ Knows nothing of kernels or alarms.
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import lapack
 
-from oneclass.symmetric import Symmetric
+from oneclass.symmetric import Symmetric, symmetric_product
 from oneclass.types import Floats
 
 STEEP_FROM = 100.0
@@ -95,7 +95,7 @@ class RingInverse:
         unit = forgotten / pivot
         learnt -= unit * learnt[slot]
         if float(row[slot]) > STEEP_FROM * float(ridge[slot]) and len(row) <= REFINED_UP_TO:
-            missing = link - _symmetric_product(self.kernel.T, learnt) - ridge * learnt
+            missing = link - symmetric_product(self.kernel.T, learnt) - ridge * learnt
             missing[slot] = 0.0
             more = self._inverse.times_again(missing)
             learnt += more - unit * more[slot]
@@ -144,16 +144,9 @@ class RingInverse:
 
     def _residual(self, ridge: Floats, targets: Floats) -> Floats:
         beta = self.solution
-        return targets - _symmetric_product(self.kernel.T, beta) - (ridge * beta.T).T
+        return targets - symmetric_product(self.kernel.T, beta) - (ridge * beta.T).T
 
 
 def _largest(values: Floats) -> float:
     """The largest absolute value."""
     return max(float(values.max()), -float(values.min()))
-
-
-def _symmetric_product(matrix: Floats, values: Floats) -> Floats:
-    """matrix @ values from the lower triangle of `matrix` alone, which halves the memory walked through."""
-    if values.ndim == 1:
-        return blas.dsymv(1.0, matrix, values, lower=1)
-    return blas.dsymm(1.0, matrix, values, lower=1)

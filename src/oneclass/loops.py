@@ -52,14 +52,17 @@ def cityblock_distances(X: Floats, Y: Floats, factor: float = 1.0) -> Floats:
     return out
 
 
-def cholesky(matrix: Floats) -> int:
-    """Overwrite the lower triangle with its Cholesky factor; 0, or the 1-based row at which it is not positive definite.
+def cholesky(matrix: Floats, ridge: Floats, lower: Floats) -> int:
+    """Write the Cholesky factor of `matrix` + diag(ridge) into `lower`; 0, or the 1-based row at which it is not positive definite.
 
-    `matrix` is in Fortran order; what is above its diagonal loses its meaning. Equals LAPACK's dpotrf.
+    `matrix` is in C order, and what counts of it is on and above the diagonal; `lower` is in Fortran order, and what is written
+    above its diagonal means nothing. Equals LAPACK's dpotrf.
     """
     if _loops is None:
-        return int(lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)[1])
-    failed: int = _loops.cholesky(matrix.T, len(matrix))
+        np.copyto(lower.T, matrix)
+        lower.T.reshape(-1)[:: len(lower) + 1] += ridge
+        return int(lapack.dpotrf(lower, lower=1, clean=0, overwrite_a=1)[1])
+    failed: int = _loops.cholesky(matrix, ridge, len(matrix), lower.T)
     return failed
 
 
