@@ -58,3 +58,15 @@ def p_values(ascending: Floats, distances: Floats) -> Floats:
 def p_value(left_out: Floats, distance: float) -> float:
     """`p_values` of one distance, against distances in any order."""
     return float((np.count_nonzero(left_out >= distance) + 1) / np.float64(len(left_out) + 1))
+
+
+def midway_threshold(ascending: Floats, alarm_rate: float) -> float:
+    """Midway between the two distances that `alarm_rate` parts: with k = n(1 - alarm_rate), rounded, those at 1-based k and k + 1.
+
+    The rule of dd_tools; k = 0 names the smallest distance and k = n the largest.
+    """
+    n = len(ascending)
+    k = int(np.floor(round(n * (1.0 - alarm_rate), 9) + 0.5))  # half away from zero, as MATLAB rounds; 0.85 · 10 is a half, too
+    if k in {0, n}:
+        return float(ascending[min(k, n - 1)])
+    return float((ascending[k - 1] + ascending[k]) / 2.0)

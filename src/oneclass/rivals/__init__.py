@@ -1,0 +1,1 @@
+"""Every other classifier of the paper's tables, under the contract of `oneclass.checks`."""

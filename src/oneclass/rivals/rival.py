@@ -1,0 +1,100 @@
+"""What every rival shares: rows come in checked, a distance is held against a threshold, a p-value counts training distances."""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, OutlierMixin
+
+from oneclass.errors import NotLearntError
+from oneclass.threads import one_blas_thread
+from oneclass.threshold import midway_threshold, p_values
+from oneclass.types import Floats, Ints
+from oneclass.validation import checked_rate, checked_rows, learnable, require_rows, unchanged_on_error
+
+_BLOCK_NUMBERS = 2**20
+"""Numbers computed at a time when scoring: 8 MB."""
+
+
+class Rival(OutlierMixin, BaseEstimator):
+    """A one-class classifier made of a distance: `_learn` and `_distances` are all that a kind of its own has to write.
+
+    Signs are scikit-learn's: `score_samples` is minus the distance, higher is more normal, `offset_` is minus the threshold, and a
+    row exactly on the threshold is accepted. Where a class says nothing else, θ lies midway between the two training distances
+    that the rate parts, as in dd_tools. Training distances are those of the rows learnt, and so somewhat too small for a method
+    that adapts to each of them.
+    """
+
+    alarm_rate: float
+
+    def fit(self, X: object, y: object = None) -> Self:
+        """Start afresh on rows X of shape (n, d), n >= 2; rows with y = -1 are not learnt."""
+        with unchanged_on_error(self):
+            rows = learnable(checked_rows(self, X, first_time=True, at_least=2), y)
+            require_rows(rows, 2)
+            self._fit_rows(rows)
+        return self
+
+    def score_samples(self, X: object) -> Floats:
+        """Minus the distance of each row, shape (n,): higher is more normal."""
+        return -self._judged(X)
+
+    def decision_function(self, X: object) -> Floats:
+        """score_samples(X) - offset_: at least 0 for rows that are accepted, below 0 for alarms."""
+        scores = -self._judged(X)
+        with np.errstate(invalid="ignore"):  # a distance and a threshold that are both infinite
+            return scores - self.offset_
+
+    def predict(self, X: object) -> Ints:
+        """+1 for each row that is accepted, -1 for each alarm."""
+        return np.where(-self._judged(X) >= self.offset_, 1, -1)
+
+    def p_values(self, X: object) -> Floats:
+        """(1 + number of training distances >= that of the row) / (n + 1)."""
+        distances = self._judged(X)
+        return p_values(self._ascending, distances)
+
+    # What a kind of its own writes
+
+    def _learn(self, rows: Floats) -> Floats:
+        """Learn these rows and answer with their training distances, shape (n,)."""
+        raise NotImplementedError
+
+    def _distances(self, rows: Floats) -> Floats:
+        """The distance of each row, shape (n,): higher is more abnormal. Each row by itself."""
+        raise NotImplementedError
+
+    def _threshold(self, ascending: Floats, rate: float) -> float:
+        """θ from the training distances in ascending order."""
+        return midway_threshold(ascending, rate)
+
+    # Inside
+
+    def _fit_rows(self, rows: Floats) -> None:
+        rate = checked_rate(self.alarm_rate)
+        with one_blas_thread(len(rows)):
+            ascending = np.sort(self._learn(rows))
+        self._ascending = ascending
+        self.offset_ = -self._threshold(ascending, rate)
+
+    def _judged(self, X: object) -> Floats:
+        self._require_learnt()
+        rows = checked_rows(self, X, first_time=False)
+        with one_blas_thread(len(self._ascending)):
+            return self._distances(rows)
+
+    def _require_learnt(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotLearntError(
+                f"this {type(self).__name__} has learnt no rows yet: call fit(X) before scoring or reading from it"
+            )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "offset_")
+
+
+def in_blocks(measure: Callable[[Floats], Floats], rows: Floats, numbers_per_row: int) -> Floats:
+    """`measure` of the rows, shape (n,), a block of them at a time: memory stays flat however many rows are asked for."""
+    step = max(1, _BLOCK_NUMBERS // max(1, numbers_per_row))
+    parts: list[Any] = [measure(rows[at : at + step]) for at in range(0, len(rows), step)]
+    return np.concatenate(parts)
