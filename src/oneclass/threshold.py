@@ -70,3 +70,16 @@ def midway_threshold(ascending: Floats, alarm_rate: float) -> float:
     if k in {0, n}:
         return float(ascending[min(k, n - 1)])
     return float((ascending[k - 1] + ascending[k]) / 2.0)
+
+
+def midway_density(ascending: Floats, alarm_rate: float, *, is_logarithmic: bool = False) -> float:
+    """Like `midway_threshold` from below, for log densities: midway between the k-th and the next, k = n · alarm_rate, rounded.
+
+    Midway between the densities themselves, unless `is_logarithmic`.
+    """
+    n = len(ascending)
+    k = int(np.floor(round(n * alarm_rate, 9) + 0.5))
+    if k in {0, n}:
+        return float(ascending[min(k, n - 1)])
+    below, above = float(ascending[k - 1]), float(ascending[k])
+    return (below + above) / 2.0 if is_logarithmic else float(np.logaddexp(below, above)) - float(np.log(2.0))

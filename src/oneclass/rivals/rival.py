@@ -1,17 +1,18 @@
 """What every rival shares: rows come in checked, a distance is held against a threshold, a p-value counts training distances."""
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
 
-from oneclass.errors import NotLearntError
+from oneclass.errors import InvalidParameterError, NotLearntError
 from oneclass.threads import one_blas_thread
-from oneclass.threshold import midway_threshold, p_values
+from oneclass.threshold import leave_one_out_threshold, midway_threshold, p_values
 from oneclass.types import Floats, Ints
 from oneclass.validation import checked_rate, checked_rows, learnable, require_rows, unchanged_on_error
 
+_FOLDS = 5
 _BLOCK_NUMBERS = 2**20
 """Numbers computed at a time when scoring: 8 MB."""
 
@@ -20,12 +21,16 @@ class Rival(OutlierMixin, BaseEstimator):
     """A one-class classifier made of a distance: `_learn` and `_distances` are all that a kind of its own has to write.
 
     Signs are scikit-learn's: `score_samples` is minus the distance, higher is more normal, `offset_` is minus the threshold, and a
-    row exactly on the threshold is accepted. Where a class says nothing else, θ lies midway between the two training distances
-    that the rate parts, as in dd_tools. Training distances are those of the rows learnt, and so somewhat too small for a method
-    that adapts to each of them.
+    row exactly on the threshold is accepted. Where a class says nothing else, θ lies midway between the two training distances that
+    the rate parts, as in dd_tools. Training distances are those of the rows learnt, and so too small for a method that adapts to
+    each of them: more new rows are flagged than asked for. Where a class has a parameter `threshold`, "held-out" takes the
+    distances of each fifth of the rows from what the other four fifths teach, and an alarm is then a p-value <= alarm_rate; it
+    costs five fits more.
     """
 
     alarm_rate: float
+    threshold: str = "training"
+    _threshold_rules: ClassVar[tuple[str, ...]] = ("training", "held-out")
 
     def fit(self, X: object, y: object = None) -> Self:
         """Start afresh on rows X of shape (n, d), n >= 2; rows with y = -1 are not learnt."""
@@ -50,9 +55,15 @@ class Rival(OutlierMixin, BaseEstimator):
         return np.where(-self._judged(X) >= self.offset_, 1, -1)
 
     def p_values(self, X: object) -> Floats:
-        """(1 + number of training distances >= that of the row) / (n + 1)."""
+        """(1 + number of training distances >= that of the row) / (n + 1); of held-out ones with threshold="held-out"."""
         distances = self._judged(X)
         return p_values(self._ascending, distances)
+
+    @property
+    def training_distances_(self) -> Floats:
+        """The distances that θ and the p-values rest on, in ascending order, shape (n,)."""
+        self._require_learnt()
+        return self._ascending.copy()
 
     # What a kind of its own writes
 
@@ -72,10 +83,25 @@ class Rival(OutlierMixin, BaseEstimator):
 
     def _fit_rows(self, rows: Floats) -> None:
         rate = checked_rate(self.alarm_rate)
+        if self.threshold not in self._threshold_rules:
+            rules = ", ".join(map(repr, self._threshold_rules))
+            raise InvalidParameterError(f"threshold={self.threshold!r}: choose one of {rules}")
+        is_held_out = self.threshold == "held-out" and len(rows) > 2
         with one_blas_thread(len(rows)):
-            ascending = np.sort(self._learn(rows))
+            held_out = self._held_out(rows) if is_held_out else None
+            trained = self._learn(rows)
+        ascending = np.sort(trained if held_out is None else held_out)
         self._ascending = ascending
-        self.offset_ = -self._threshold(ascending, rate)
+        self.offset_ = -(leave_one_out_threshold(ascending, rate) if is_held_out else self._threshold(ascending, rate))
+
+    def _held_out(self, rows: Floats) -> Floats:
+        # Every fifth row, not five stretches: rows come in some order, and what is held out should look like what is learnt.
+        fold = np.arange(len(rows)) % _FOLDS
+        distances = np.empty(len(rows))
+        for each in range(min(_FOLDS, len(rows))):
+            self._learn(rows[fold != each])
+            distances[fold == each] = self._distances(rows[fold == each])
+        return distances
 
     def _judged(self, X: object) -> Floats:
         self._require_learnt()

@@ -1,0 +1,126 @@
+"""Rivals that keep a window of rows: what is learnt is a function of those rows, learnt anew whenever they change."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from oneclass.errors import NotLearntError, StateError
+from oneclass.rivals.rival import Rival
+from oneclass.state import Envelope, readable
+from oneclass.types import Floats
+from oneclass.validation import (
+    checked_indices,
+    checked_rows,
+    checked_whole,
+    learnable,
+    require_rows,
+    unchanged_on_error,
+)
+
+
+class SlidingRival(Rival):
+    """A rival with `partial_fit` and `forget`: it learns its window afresh each time.
+
+    A window of a single row can be held but not learnt; until a second comes the detector is as good as unfitted.
+    """
+
+    window: int | None
+    _window: Floats
+    _is_going_on: bool = False
+    """Whether this is not the first time since `fit` that something is learnt: what was chosen then holds."""
+    _unchanged: int = 0
+    """How many of the oldest rows were learnt before, if none of those has left: what was summed over them still holds."""
+
+    def fit(self, X: object, y: object = None) -> Self:
+        """Start afresh on rows X of shape (n, d), n >= 2; the last `window` are kept, rows with y = -1 are not learnt."""
+        with unchanged_on_error(self):
+            rows = learnable(checked_rows(self, X, first_time=True, at_least=2), y)
+            require_rows(rows, 2)
+            self._is_going_on = False
+            self._slide_to(rows)
+        return self
+
+    def partial_fit(self, X: object, y: object = None) -> Self:
+        """Learn a chunk of one row or more, and forget the oldest rows beyond `window`; rows with y = -1 are not learnt."""
+        with unchanged_on_error(self):
+            is_new = not hasattr(self, "n_features_in_")
+            rows = learnable(checked_rows(self, X, first_time=is_new), y)
+            if is_new:
+                self._slide_to(rows)
+            elif len(rows):
+                self._slide_to(np.concatenate([self._window, rows]), unchanged=len(self._window))
+        return self
+
+    def forget(self, indices: object) -> Self:
+        """Remove rows of the window as if they had never been learnt; `indices` count in `window_`, 0 = oldest.
+
+        What they may have helped to choose is chosen again from the rows that remain.
+        """
+        self._require_rows()
+        ages = checked_indices(indices, len(self._window))
+        with unchanged_on_error(self):
+            if len(ages):
+                self._is_going_on = False
+                self._slide_to(np.delete(self._window, ages, axis=0))
+        return self
+
+    @property
+    def window_(self) -> Floats:
+        """The rows learnt and not forgotten, oldest first, shape (n, d)."""
+        self._require_rows()
+        return self._window.copy()
+
+    def _slide_to(self, rows: Floats, unchanged: int = 0) -> None:
+        most = None if self.window is None else checked_whole("window", self.window, at_least=2, hint="rows, or None to keep all")
+        rows, given = rows if most is None else rows[-most:].copy(), len(rows)
+        self._unchanged = unchanged if len(rows) == given else 0
+        if len(rows) >= 2:
+            self._fit_rows(rows)
+            self._is_going_on = True
+        else:
+            if hasattr(self, "offset_"):
+                del self.offset_
+            self._is_going_on = False
+        self._window = rows
+
+    def _require_rows(self) -> None:
+        if not hasattr(self, "_window"):
+            raise NotLearntError(f"this {type(self).__name__} has learnt no rows yet: call fit(X) or partial_fit(X) first")
+
+
+class RefittedRival(SlidingRival):
+    """A sliding rival that is a function of its window and its parameters: these are its state, and it is fitted again on load."""
+
+    def to_bytes(self) -> bytes:
+        """The window and the parameters, without pickle: the same bytes for the same state."""
+        names = getattr(self, "feature_names_in_", None)
+        values = {
+            "parameters": self._parameters_to_values(),
+            "n_features": getattr(self, "n_features_in_", None),
+            "feature_names": None if names is None else [str(name) for name in names],
+        }
+        return Envelope(type(self).__name__, values, {"window": self._window} if hasattr(self, "_window") else {}).to_bytes()
+
+    @classmethod
+    @readable()
+    def from_bytes(cls, data: bytes, **code: Any) -> Self:
+        """The detector that `to_bytes` saved, fitted to its window; it goes on with the same bits."""
+        envelope = Envelope.from_bytes(data)
+        if envelope.kind != cls.__name__:
+            raise StateError(f"this is the saved state of a {envelope.kind}, not of a {cls.__name__}")
+        restored = cls(**cls._parameters_from_values(envelope.values["parameters"], **code))
+        if envelope.values["n_features"] is not None:
+            restored.n_features_in_ = envelope.values["n_features"]
+        if envelope.values["feature_names"] is not None:
+            restored.feature_names_in_ = np.array(envelope.values["feature_names"], dtype=object)
+        if "window" in envelope.arrays:
+            restored._slide_to(envelope.arrays["window"])
+        return restored
+
+    def _parameters_to_values(self) -> dict[str, Any]:
+        given = self.get_params(deep=False)
+        return {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+
+    @classmethod
+    def _parameters_from_values(cls, values: dict[str, Any]) -> dict[str, Any]:
+        return values
