@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from oneclass import checks as checks
     from oneclass import errors as errors
     from oneclass import kernels as kernels
+    from oneclass import rivals as rivals
     from oneclass.boundary import KernelBoundary as KernelBoundary
     from oneclass.loading import load as load
     from oneclass.reconstruction import KernelReconstruction as KernelReconstruction
@@ -31,9 +32,9 @@ _HOMES = {
     "Watcher": "watcher",
     "load": "loading",
 }
-_MODULES = ("checks", "errors", "kernels")
+_MODULES = ("checks", "errors", "kernels", "rivals")
 
-__all__ = ["KernelBoundary", "KernelReconstruction", "Verdicts", "Watcher", "checks", "errors", "kernels", "load"]
+__all__ = ["KernelBoundary", "KernelReconstruction", "Verdicts", "Watcher", "checks", "errors", "kernels", "load", "rivals"]
 
 
 def __getattr__(name: str) -> object:

@@ -121,11 +121,6 @@ class KernelModel(OutlierMixin, BaseEstimator):
         return self._now.window
 
     @property
-    def training_distances_(self) -> Floats:
-        """The distances of the rows of the window from the model that has learnt them, in ascending order, shape (n,)."""
-        return np.sort(self._now.training_distances)
-
-    @property
     def left_out_distances_(self) -> Floats:
         """The distances that the rows of the window have from the models without them, in ascending order, shape (n,)."""
         return self._now.left_out_ascending.copy()

@@ -96,11 +96,6 @@ class Normality:
         """The raw rows, oldest first."""
         return self.rows[self.ring.by_age]
 
-    @property
-    def training_distances(self) -> Floats:
-        """The distances of the rows of the window, in slots."""
-        return in_window(self.framework, self.ridge, self.beta)
-
     @cached_property
     def accepted(self) -> Ints:
         """The slots whose rows are no alarm themselves; all of them if every row is one."""

@@ -82,4 +82,5 @@ def midway_density(ascending: Floats, alarm_rate: float, *, is_logarithmic: bool
     if k in {0, n}:
         return float(ascending[min(k, n - 1)])
     below, above = float(ascending[k - 1]), float(ascending[k])
-    return (below + above) / 2.0 if is_logarithmic else float(np.logaddexp(below, above)) - float(np.log(2.0))
+    middle = (below + above) / 2.0 if is_logarithmic else float(np.logaddexp(below, above) - np.log(2.0))
+    return min(max(middle, below), above)  # between the two after rounding, too: rows on the threshold are accepted

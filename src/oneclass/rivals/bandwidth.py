@@ -68,7 +68,8 @@ def _damped_root(slope: Callable[[float], float], before: float, target: int) ->
     h = before * np.sqrt((slope_before + target) / target)
     slope_here, share = slope(h), 1.0
     for _ in range(_MOST_STEPS):
-        if abs(1.0 - slope_here / slope_before) <= 1e-4 or abs(1.0 - h / before) <= 1e-3 or abs(slope_here) <= 1e-70:
+        # Two rows have F = 0 wherever one looks.
+        if abs(slope_here) <= 1e-70 or abs(slope_before - slope_here) <= 1e-4 * abs(slope_before) or abs(1.0 - h / before) <= 1e-3:
             break
         flat = slope_here * h * h - slope_before * before * before
         square = before * before * h * h * (slope_here - slope_before) / flat if flat else -1.0

@@ -124,7 +124,7 @@ def _log_density(rows: Floats, centres: Floats, width: float) -> Floats:
     exponents = squared_distances(rows, centres, -0.5 / width**2)
     d = int(rows.shape[1])
     bumps: Floats = logsumexp(exponents, axis=1)
-    return bumps - (np.log(len(centres)) + d * (np.log(width) + 0.5 * np.log(2.0 * np.pi)))
+    return np.asarray(bumps - (np.log(len(centres)) + d * (np.log(width) + 0.5 * np.log(2.0 * np.pi))))
 
 
 def _width_for(width: object, rows: Floats) -> float:

@@ -49,10 +49,8 @@ class _KernelELM(Rival):
             self.model_ = model.fit(rows)
         if self.threshold == "leave-one-out":
             return self.model_.left_out_distances_
-        if self.threshold == "feature-count":
-            return self._distances(rows)
-        trained = self.model_.training_distances_
-        return trained**2 if self.threshold == "mean-deviation" and self._kind is KernelBoundary else trained
+        # As rows are scored, not by β/C, which is more exact: a row on the threshold has to stay there when it is scored again.
+        return self._distances(rows)
 
     def _distances(self, rows: Floats) -> Floats:
         if self.threshold == "feature-count":

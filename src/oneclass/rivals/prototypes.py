@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_array
 from oneclass.errors import InvalidParameterError
 from oneclass.loops import squared_distances
 from oneclass.rivals.rival import Rival, in_blocks
+from oneclass.threads import one_openmp_thread
 from oneclass.types import Floats, Ints
 from oneclass.validation import checked_number, checked_whole
 
@@ -31,7 +32,7 @@ class KMeans(Rival):
         *,
         k: int = 5,
         start: Floats | None = None,
-        restarts: int = 5,
+        restarts: int = 3,
         alarm_rate: float = 0.05,
         threshold: Literal["training", "held-out"] = "held-out",
         random_state: int | np.random.RandomState | None = 0,
@@ -55,7 +56,8 @@ class KMeans(Rival):
             if start.shape != (k, rows.shape[1]):
                 raise InvalidParameterError(f"start has shape {start.shape}: give {k} rows of {rows.shape[1]} features")
             lloyd = Lloyd(k, init=start - centre, n_init=1, max_iter=1000, tol=0.0)
-        self.centres_: Floats = lloyd.fit(rows - centre).cluster_centers_ + centre
+        with one_openmp_thread(len(rows)):
+            self.centres_: Floats = lloyd.fit(rows - centre).cluster_centers_ + centre
         return self._distances(rows)
 
     def _distances(self, rows: Floats) -> Floats:
