@@ -81,7 +81,8 @@ def _openmp() -> ThreadpoolController:
 def one_openmp_thread(rows: int) -> Iterator[None]:
     """A context in which scikit-learn's own loops use one thread if so few rows are better off with it.
 
-    Threads of OpenMP wait for each other at full speed; where neighbours have the cores, sixty k-means of 300 rows took ten seconds instead of half a one.
+    Threads of OpenMP wait for each other at full speed: where neighbours have the cores, sixty k-means of 300 rows took ten seconds
+    instead of half a one.
     """
     if rows > ONE_THREAD_UP_TO:
         yield

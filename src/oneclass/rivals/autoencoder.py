@@ -25,7 +25,7 @@ class AutoEncoder(Rival):
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(-1.0, 1.0, size=200)
-    >>> model = AutoEncoder().fit(np.column_stack([x, x**2]) + 0.01 * rng.normal(size=(200, 2)))
+    >>> model = AutoEncoder(hidden=4).fit(np.column_stack([x, x**2]) + 0.01 * rng.normal(size=(200, 2)))
     >>> model.predict([[0.5, 0.25], [0.0, 1.0]])
     array([ 1, -1])
     """
