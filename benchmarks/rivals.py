@@ -48,11 +48,8 @@ CUBIC = {"OCKELM", "AAKELM", "GOCELM", "MinimaxProbability", "OnlineKernelPCA", 
 
 def detectors() -> list[Any]:
     """One of each, in the order of `rivals.__all__`; `Refitted` round a forest."""
-    made = []
-    for name in sorted(rivals.__all__, key=str.lower):
-        if name not in {"Refitted", "by_name"}:
-            made.append(getattr(rivals, name)())
-    return [*made, rivals.Refitted(IsolationForest())]
+    names = sorted(set(rivals.__all__) - {"Refitted", "by_name"}, key=str.lower)
+    return [*(getattr(rivals, name)() for name in names), rivals.Refitted(IsolationForest())]
 
 
 def shortest(work: Callable[[], object], repeats: int) -> float:
@@ -88,8 +85,8 @@ Made by `python benchmarks/rivals.py` on {date} in {elapsed:.0f} s; {cores} core
 scikit-learn {sklearn}; one thread.
 
 Each classifier with its default parameters on standard normal rows, n × d; as many fresh rows are scored as were learnt. The
-shortest of up to five repetitions. Absolute times carry over to no other machine; the order of magnitude does. Where the fit costs n³,
-10,000 rows were left out (–). `Refitted` is measured round scikit-learn's `IsolationForest`, with a window of 150 rows whatever
+shortest of up to five repetitions. Absolute times carry over to no other machine; the order of magnitude does. Where the fit costs
+n³, 10,000 rows were left out (–). `Refitted` is measured round scikit-learn's `IsolationForest`, with a window of 150 rows whatever
 it is given.
 
 | classifier | {columns} |

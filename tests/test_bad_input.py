@@ -15,6 +15,7 @@ from oneclass.errors import (
     InvalidRowsError,
     InvalidRowTypeError,
     KernelError,
+    KernelOverflowError,
     NotLearntError,
     OneClassError,
     StateError,
@@ -107,7 +108,7 @@ def test_a_first_call_that_fails_learns_nothing(model, call, rows, error, named)
     assert fresh.fit(normal(30, features=5)).is_fitted
 
 
-@refusals(["watch"], BAD_ROWS | WRONG_FEATURES)
+@refusals(["watch"], {name: bad for name, bad in (BAD_ROWS | WRONG_FEATURES).items() if name != "no rows"})
 def test_a_watcher_refuses_the_same_rows(call, rows, error, named):
     """`watch` refuses what the model refuses, in the same words, while it warms up and after."""
     for count in (20, 60):
@@ -468,3 +469,38 @@ def test_a_width_beside_a_kernel_object_is_refused_whatever_it_is():
     """Also if it is an array, which is neither equal to "auto" nor not."""
     with pytest.raises(InvalidParameterError, match="brings its own width"):
         KernelBoundary(RBF(1.0), width=np.array([1.0, 2.0])).fit(normal(40))
+
+
+def test_the_row_at_which_a_kernel_overflows_is_counted_in_the_call():
+    """Whatever chunks and labels stand between, the message names the row of the caller's that the kernel cannot take."""
+    bad, kernel = normal(100, features=5), Polynomial(5, 1.0, 0.01)
+    bad[80] = 1e90
+    y = np.where(np.arange(100) < 40, -1, 1)
+    for call in (
+        lambda: KernelBoundary(kernel, C=1.0).fit(bad),
+        lambda: KernelBoundary(kernel, C=1.0).fit(bad, y),
+        lambda: KernelBoundary(kernel, C=1.0, window=60).fit(normal(60, features=5)).partial_fit(bad, y),
+        lambda: KernelBoundary(kernel, C=1.0).fit(normal(60, features=5)).score_samples(bad),
+        lambda: Watcher(KernelBoundary(kernel, C=1.0, window=60), chunk=7).watch(bad),
+        lambda: Watcher(KernelBoundary(kernel, C=1.0, window=90), chunk=7).watch(bad),
+        lambda: Watcher(KernelBoundary(kernel, C=1.0, window=60).fit(normal(60, features=5)), chunk=1).watch(bad),
+    ):
+        with pytest.raises(KernelOverflowError, match="overflows at row 80"):
+            call()
+    waits = Watcher(KernelBoundary(kernel, C=1.0, window=90))
+    waits.watch(bad[60:])
+    with pytest.raises(KernelOverflowError, match="overflows at a row of an earlier call"):
+        waits.watch(normal(60, features=5))
+
+
+@both_models
+def test_no_rows_are_watched_without_a_word(model):
+    """An empty batch of the right features gets no verdicts and changes nothing; one of other features is refused."""
+    watcher = Watcher(model(window=30))
+    assert len(watcher.watch(np.empty((0, 5)))) == 0
+    watcher.watch(normal(50, features=5))
+    before = watcher.to_bytes()
+    assert len(watcher.watch(np.empty((0, 5)), labels=[]).p_value) == 0
+    assert watcher.to_bytes() == before
+    with pytest.raises(InvalidRowsError):
+        watcher.watch(np.empty((0, 4)))

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import reference
 import scipy.linalg
-from pairs import normal
+from pairs import both_models, normal
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from oneclass import KernelBoundary, Watcher
 from oneclass.factor import BLOCK, ONE_BLOCK_UP_TO, Factor, IndefiniteError, block_size
 from oneclass.inverse import RingInverse
-from oneclass.threads import ONE_THREAD_UP_TO, one_blas_thread
+from oneclass.threads import FEW_ROWS, one_blas_thread
 from oneclass.window import Ring, overwritten
 
 
@@ -231,15 +231,15 @@ def blas_threads():
     return {library["filepath"]: library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
 
-@pytest.mark.parametrize(("window", "limited"), [(ONE_THREAD_UP_TO, True), (ONE_THREAD_UP_TO + 1, False)])
-def test_small_windows_hold_blas_to_one_thread(window, limited):
-    """Up to 512 rows BLAS has one thread inside the context, above it what it had before; afterwards it always has that again."""
+@pytest.mark.parametrize(("rows", "limited"), [(0, True), (FEW_ROWS, True), (FEW_ROWS + 1, False)])
+def test_blas_is_held_to_one_thread(rows, limited):
+    """BLAS has one thread inside the context, with more than 512 rows what it had before; afterwards it always has that again."""
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
         assert set(before.values()) == {2}
-        with one_blas_thread(window):
+        with one_blas_thread(rows):
             assert set(blas_threads().values()) == ({1} if limited else {2})
-            with one_blas_thread(window):
+            with one_blas_thread(rows):
                 assert set(blas_threads().values()) == ({1} if limited else {2})
         assert blas_threads() == before
 
@@ -300,6 +300,21 @@ def test_limits_of_others_go_on_working():
     with one_blas_thread(10):
         pass
     assert in_another_thread(limited) == {1}
+
+
+@both_models
+@pytest.mark.parametrize(("window", "chunk"), [(None, 20), (600, 1)])
+def test_a_large_window_has_the_same_bits_however_it_is_cut(model, window, chunk):
+    """Beyond the sizes at which BLAS begins to use a second thread, cuts and saves change no bit, if it has two to use."""
+    rows = normal(800, features=4)
+    with threadpool_limits(2, user_api="blas"):
+        whole, cut = (Watcher(model(C=100.0, window=window), chunk=chunk, warm_up=300) for _ in range(2))
+        scores, parts = whole.watch(rows).score, []
+        for start in range(0, 800, 111):
+            parts.append(cut.watch(rows[start : start + 111]).score)
+            cut = Watcher.from_bytes(cut.to_bytes())
+    np.testing.assert_array_equal(np.concatenate(parts), scores)
+    assert cut.to_bytes() == whole.to_bytes()
 
 
 @pytest.mark.parametrize("chunk", [1, 20])

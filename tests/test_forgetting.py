@@ -202,7 +202,7 @@ def test_no_trace_of_a_retreat_is_left(model, monkeypatch):
     """A row that made the inverse give up, and is forgotten, leaves no turn of the factor behind."""
     works = RingInverse.settle
     monkeypatch.setattr(RingInverse, "settle", lambda self, *given: self.replaced != 4 and works(self, *given))
-    slid = learn_in_chunks(model(width=1.5, C=1.0, window=45).fit(normal(45)), normal(20, seed=1), [1] * 6)
+    slid = learn_in_chunks(model(width=1.5, C=1.0, window=45).fit(normal(45)), normal(20, seed=1), [1] * 9)
     resting = slid._sliding.rest
     assert 0 < resting <= 45
     slid.partial_fit(normal(20, seed=2))

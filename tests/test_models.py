@@ -14,6 +14,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from oneclass import KernelBoundary, KernelReconstruction, Watcher
 from oneclass.errors import InvalidParameterError, NoAlarmWarning
+from oneclass.inverse import RingInverse
 from oneclass.kernels import Polynomial, RationalQuadratic
 from oneclass.normality import in_window
 
@@ -93,17 +94,29 @@ def test_any_regularisation(name, regularisation):
 
 @both_models
 def test_the_path_is_chosen_by_a_fixed_rule(model):
-    """One row at a time takes the explicit inverse from a window of 40 rows on and up to C = 1e4; everything else the factor."""
+    """Single rows take the explicit inverse from a window of 40 rows on, up to C = 1e4, and with the fourth of them in a row."""
 
-    def takes_the_inverse(window, C, chunk):
-        slid = model(width=1.5, C=C, window=window).fit(normal(window)).partial_fit(normal(chunk, seed=1))
+    def takes_the_inverse(window, C, chunks):
+        slid = learn_in_chunks(model(width=1.5, C=C, window=window).fit(normal(window)), normal(sum(chunks), seed=1), chunks)
         return slid._sliding.inverse is not None
 
-    assert takes_the_inverse(40, 1e4, 1)
-    assert takes_the_inverse(80, 1.0, 2)
-    assert not takes_the_inverse(39, 1.0, 1)
-    assert not takes_the_inverse(80, 1.0, 3)
-    assert not takes_the_inverse(40, 1.1e4, 1)
+    assert takes_the_inverse(40, 1e4, [1] * 4)
+    assert takes_the_inverse(80, 1.0, [2] * 4)
+    assert takes_the_inverse(80, 1.0, [2, 1, 1, 2, 1, 1, 2])
+    assert not takes_the_inverse(80, 1.0, [2] * 3)
+    assert not takes_the_inverse(80, 1.0, [1, 1, 1, 3, 1, 1, 1])
+    assert not takes_the_inverse(39, 1.0, [1] * 9)
+    assert not takes_the_inverse(80, 1.0, [3] * 9)
+    assert not takes_the_inverse(40, 1.1e4, [1] * 9)
+
+
+def test_chunks_of_few_and_of_many_in_turns_pay_for_no_inverse(monkeypatch):
+    """Where a chunk of few rows comes between chunks of many, no inverse is computed that the next one would throw away."""
+    made = []
+    afresh = RingInverse.afresh
+    monkeypatch.setattr(RingInverse, "afresh", lambda *given: made.append(1) or afresh(*given))
+    learn_in_chunks(KernelBoundary(width=1.5, C=1.0, window=80).fit(normal(80)), normal(120, seed=1), [1, 1, 1, 9] * 10)
+    assert not made
 
 
 @both_rules
@@ -291,9 +304,9 @@ def test_the_paths_take_turns(model, rule, chunks):
 def test_the_path_depends_on_the_size_of_the_kernel(kernel):
     """The rule for the per-row path is C · k(x, x) <= 1e4, for kernels that are not 1 where rows are the same."""
     rows = normal(60)
-    peak = kernel.peak(np.concatenate([rows[1:], normal(1, seed=1)]))
+    peak = kernel.peak(np.concatenate([rows[4:], normal(4, seed=1)]))
     for C, takes_the_inverse in ((0.99e4 / peak, True), (1.01e4 / peak, False)):
-        slid = KernelBoundary(kernel, C=C, window=60).fit(rows).partial_fit(normal(1, seed=1))
+        slid = learn_in_chunks(KernelBoundary(kernel, C=C, window=60).fit(rows), normal(4, seed=1), [1] * 4)
         assert (slid._sliding.inverse is not None) == takes_the_inverse
 
 
@@ -302,9 +315,9 @@ def test_near_copies_within_a_chunk_cost_no_retreat(model):
     """Two rows of a chunk that are almost the same are learnt one after the other by the inverse, which stays sound."""
     rows, fresh = normal(100), normal(20, seed=1)
     slid = model(width=2.0, C=1e4, window=100).fit(rows)
-    for row in fresh:
+    for count, row in enumerate(fresh, 1):
         slid.partial_fit(np.stack([row, row + 1e-9]))
-        assert slid._sliding.inverse is not None
+        assert (slid._sliding.inverse is not None) == (count >= 4)
 
 
 @both_models

@@ -11,7 +11,7 @@ from pairs import KERNELS, both_models, both_rules, half_cubed, learn_in_chunks,
 
 import oneclass
 from oneclass import KernelBoundary, KernelReconstruction, Watcher
-from oneclass.errors import KernelError, StateError
+from oneclass.errors import KernelError, OneClassError, StateError
 from oneclass.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial, RationalQuadratic
 from oneclass.loading import model_from_bytes
 from oneclass.state import MAGIC, VERSION, Envelope, write_file
@@ -283,6 +283,76 @@ def test_what_is_no_state_is_a_state_error_whatever_it_holds():
     for data in (without, misfit, body + struct.pack("<I", zlib.crc32(body)), "text"):
         with pytest.raises(StateError, match=r"not made as it should|does not fit together"):
             KernelBoundary.from_bytes(data)
+
+
+def spoilt(envelope, where, value):
+    """The envelope with one thing in it replaced."""
+    kind, *path = where
+    values, arrays = json.loads(json.dumps(envelope.values)), dict(envelope.arrays)
+    inner = arrays if kind == "arrays" else values
+    for name in path[:-1]:
+        inner = inner[name]
+    inner[path[-1]] = value
+    return Envelope(envelope.kind, values, arrays, envelope.parts).to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("values", "learnt", "head"), -1),
+        (("values", "learnt", "head"), 40),
+        (("values", "learnt", "head"), 1.5),
+        (("values", "learnt", "learnt"), "many"),
+        (("values", "learnt", "rest"), -3),
+        (("values", "learnt", "few"), None),
+        (("values", "learnt", "threshold"), "low"),
+        (("values", "learnt", "threshold"), float("nan")),
+        (("values", "learnt", "parameters", "C"), 0),
+        (("values", "learnt", "parameters", "C"), -1.0),
+        (("values", "learnt", "parameters", "C"), 10**400),
+        (("values", "learnt", "parameters", "scale"), [1.0]),
+        (("values", "learnt", "parameters", "scale"), [0.0, 1.0, 1.0]),
+        (("values", "learnt", "parameters", "kernel"), {"kind": "RBF", "width": 10**400}),
+        (("values", "learnt", "parameters", "kernel"), {"kind": "RBF", "height": 1.0}),
+        (("values", "learnt", "request", "window"), 39),
+        (("values", "learnt", "request", "alarm_rate"), 2.0),
+        (("values", "learnt", "request", "C"), "small"),
+        (("values", "n_features"), 4),
+        (("values", "feature_names"), ["a", "b"]),
+        (("values", "parameters", "depth"), 3),
+        (("arrays", "rows"), np.zeros((0, 3))),
+        (("arrays", "rows"), np.full((40, 3), np.nan)),
+        (("arrays", "rows"), np.zeros(40)),
+        (("arrays", "beta"), np.full(40, np.inf)),
+        (("arrays", "left_out"), np.arange(39.0)),
+        (("arrays", "left_out"), -np.arange(40.0)),
+        (("arrays", "inverse"), np.zeros(7)),
+    ],
+)
+def test_made_up_content_is_refused(where, value):
+    """With a right checksum, too, what does not belong together is refused on loading, by one of our own errors."""
+    fitted = learn_in_chunks(KernelBoundary(window=40).fit(normal(40)), normal(4, seed=1), [1] * 4)
+    envelope = Envelope.from_bytes(fitted.to_bytes())
+    assert "inverse" in envelope.arrays
+    with pytest.raises(OneClassError):
+        KernelBoundary.from_bytes(spoilt(envelope, where, value))
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("values", "_seen"), -1),
+        (("values", "_in_chunk"), "two"),
+        (("values", "chunk"), 0),
+        (("arrays", "waiting.signs"), np.zeros(1)),
+    ],
+)
+def test_a_made_up_watcher_is_refused(where, value):
+    """What is saved round the model is looked at, too."""
+    watcher = Watcher(KernelBoundary(window=40))
+    watcher.watch(normal(50))
+    with pytest.raises(OneClassError):
+        Watcher.from_bytes(spoilt(Envelope.from_bytes(watcher.to_bytes()), where, value))
 
 
 def test_a_class_of_ones_own_is_read_by_itself():

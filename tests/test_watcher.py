@@ -1,6 +1,7 @@
 """The watcher tests each row with the model as it stands and learns afterwards, chunk by chunk, what its policy wants."""
 
 import pickle
+from copy import copy
 
 import numpy as np
 import pandas as pd
@@ -323,3 +324,13 @@ def test_p_values_that_nobody_reads_do_not_pile_up(model, monkeypatch):
     np.testing.assert_array_equal(bounded.p_value, verdicts.p_value)
     np.testing.assert_array_equal(unpickled.p_value, verdicts.p_value)
     assert (verdicts.pending, bounded.pending, unpickled.pending) == ((), (), ())
+
+
+def test_a_copy_watches_on_its_own():
+    """What a copy of a watcher sees changes nothing in the original, and the other way round."""
+    watcher = Watcher(KernelBoundary(window=40), chunk=7)
+    watcher.watch(normal(60))
+    before, twin = watcher.to_bytes(), copy(watcher)
+    assert twin.to_bytes() == before
+    twin.watch(normal(60, seed=1))
+    assert watcher.to_bytes() == before != twin.to_bytes()

@@ -11,8 +11,6 @@
 #if !defined(__GNUC__) || !defined(__x86_64__)
 #error "written for GCC or Clang on x86-64; without it oneclass uses SciPy"
 #endif
-#pragma GCC target("avx2,fma")
-
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -20,6 +18,12 @@
 #include <limits.h>
 #include <math.h>
 #include <string.h>
+
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC target("avx2,fma")
+#endif
 
 typedef double vec __attribute__((vector_size(32)));
 typedef long long bits __attribute__((vector_size(32)));
@@ -394,3 +398,7 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit__loops(void) {
     return PyModuleDef_Init(&definition);
 }
+
+#ifdef __clang__
+#pragma clang attribute pop
+#endif

@@ -4,7 +4,8 @@
     ├── InvalidRowsError          (ValueError)      rows that cannot be learnt or scored: what, which row, which column
     │   └── InvalidRowTypeError   (TypeError)       cells that are no numbers at all
     ├── InvalidParameterError     (ValueError)      a parameter outside its range
-    ├── KernelError               (ValueError)      a kernel that overflows, has the wrong shape, is not positive definite
+    ├── KernelError               (ValueError)      a kernel that has the wrong shape, or is not positive definite
+    │   └── KernelOverflowError                     a kernel value that is not finite: at which row
     ├── NotLearntError            (NotFittedError)  scored before anything was learnt
     └── StateError                (ValueError)      bytes that are damaged, foreign or from a newer version
 
@@ -32,6 +33,18 @@ class InvalidParameterError(OneClassError, ValueError):
 
 class KernelError(OneClassError, ValueError):
     """A kernel that overflows, returns the wrong shape, or is not positive definite on the rows at hand."""
+
+
+class KernelOverflowError(KernelError):
+    """A kernel value that is not finite; `row` is the row of the call to blame, counted from 0; negative: one of earlier calls."""
+
+    def __init__(self, row: int) -> None:
+        super().__init__(row)
+        self.row = row
+
+    def __str__(self) -> str:
+        which = f"row {self.row}" if self.row >= 0 else "a row of an earlier call"
+        return f"the kernel overflows at {which}: k(x, y) is not finite. Scale the features, or choose a bounded kernel: 'rbf'"
 
 
 class NotLearntError(OneClassError, NotFittedError):

@@ -68,7 +68,7 @@ class Learner(Protocol):
         """How many learnt rows could be taken back."""
         ...
 
-    def admit(self, X: object) -> Floats:
+    def admit(self, X: object, *, at_least: int = 1) -> Floats:
         """Rows from outside, checked."""
         ...
 
@@ -138,14 +138,14 @@ class Adapted:
             return hasattr(self.detector, "offset_")
         return True
 
-    def admit(self, X: object) -> Floats:
+    def admit(self, X: object, *, at_least: int = 1) -> Floats:
         """Finite numbers, in columns of the names and order seen first; the detector's own calls check the rest."""
         columns = getattr(X, "columns", None)
         names = None if columns is None else [str(name) for name in columns]
         known = getattr(self.detector, "feature_names_in_", self._names)
         if names is not None and known is not None and names != list(known):
             raise InvalidRowsError(f"columns {names} came after columns {list(known)}: hand in the same, in the same order")
-        rows: Floats = check_array(X, dtype=np.float64, copy=True, ensure_all_finite=False)
+        rows: Floats = check_array(X, dtype=np.float64, copy=True, ensure_all_finite=False, ensure_min_samples=at_least)
         require_finite_rows(self.detector, rows)
         self._names = self._names or names
         return rows

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, OutlierMixin
 
 from oneclass.errors import NotLearntError
 from oneclass.kernels import Kernel
-from oneclass.normality import Framework, Judgement, Normality
+from oneclass.normality import Framework, Judgement, Normality, counted_from
 from oneclass.parameters import ThresholdRule, request
 from oneclass.rowwise import Trace
 from oneclass.saved import model_from_envelope, model_to_envelope
@@ -19,7 +19,7 @@ from oneclass.sliding import SlidingModel
 from oneclass.state import Envelope, write_file
 from oneclass.threads import one_blas_thread
 from oneclass.types import Floats, Ints, KernelFunction
-from oneclass.validation import checked_indices, checked_rows, learnable, require_rows, unchanged_on_error
+from oneclass.validation import checked_indices, checked_rows, learnable, places_among_all, require_rows, unchanged_on_error
 
 
 class KernelModel(OutlierMixin, BaseEstimator):
@@ -57,7 +57,8 @@ class KernelModel(OutlierMixin, BaseEstimator):
             rows = learnable(checked_rows(self, X, first_time=True, at_least=2), y)
             require_rows(rows, 2)
             self._sliding = self._afresh()
-            self._sliding.learn(rows)
+            with counted_from(places_among_all(y)):
+                self._sliding.learn(rows)
         return self
 
     def partial_fit(self, X: object, y: object = None) -> Self:
@@ -68,7 +69,7 @@ class KernelModel(OutlierMixin, BaseEstimator):
         with unchanged_on_error(self):
             rows = learnable(self.admit(X), y)
             if len(rows):
-                with self.all_or_nothing(len(rows)):
+                with self.all_or_nothing(len(rows)), counted_from(places_among_all(y)):
                     self.learn(rows)
         return self
 
@@ -159,12 +160,12 @@ class KernelModel(OutlierMixin, BaseEstimator):
 
     # For callers that check rows once and use them often: Watcher
 
-    def admit(self, X: object) -> Floats:
+    def admit(self, X: object, *, at_least: int = 1) -> Floats:
         """The rows of X, checked: the way in for rows that `judge` and `learn` take as they are."""
         with unchanged_on_error(self):
             if self._sliding is None:
                 self._afresh()  # a parameter outside its range shows with the first rows, not once a warm-up is over
-            return checked_rows(self, X, first_time=not hasattr(self, "n_features_in_"))
+            return checked_rows(self, X, first_time=not hasattr(self, "n_features_in_"), at_least=at_least)
 
     def judge(self, rows: Floats, *, to_learn: bool = False) -> Judgement:
         """Distances, alarms and p-values of rows that were admitted; `to_learn` if these very rows are learnt next."""
@@ -220,7 +221,7 @@ class KernelModel(OutlierMixin, BaseEstimator):
     def _judged(self, X: object) -> Judgement:
         now = self._now
         rows = self._checked(X)
-        with one_blas_thread(now.ring.size):
+        with one_blas_thread():
             return now.judge(rows)
 
     def _afresh(self) -> SlidingModel:

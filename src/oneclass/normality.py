@@ -1,15 +1,17 @@
 """What is normal at one moment: the rows of the window and the function fitted to them. Immutable; scores, and never changes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from oneclass.errors import KernelError
+from oneclass.errors import KernelOverflowError
 from oneclass.factor import Factor, block_size
 from oneclass.parameters import Parameters
+from oneclass.threads import one_blas_thread
 from oneclass.threshold import p_values
 from oneclass.types import Bools, Floats, Ints
 from oneclass.window import Ring
@@ -108,9 +110,10 @@ class Normality:
         if self.left_out is not None:
             return self.left_out
         factor = Factor(block_size(self.ring.capacity))
-        factor.write(slice(0, self.ring.size), self.parameters.kernel(self.scaled, self.scaled))
-        factor.factorise(self.ridge)
-        return np.sort(leave_one_out(self.framework, self.beta, factor.inverse_diagonal()))
+        with one_blas_thread():  # verdicts may be read long after the call that gave them
+            factor.write(slice(0, self.ring.size), self.parameters.kernel(self.scaled, self.scaled))
+            factor.factorise(self.ridge)
+            return np.sort(leave_one_out(self.framework, self.beta, factor.inverse_diagonal()))
 
     def judge(self, rows: Floats, *, to_learn: bool = False) -> Judgement:
         """The distance of each row; its bits depend on the row and the window alone, not on the rows beside it.
@@ -165,10 +168,16 @@ def leave_one_out(framework: Framework, beta: Floats, inverse_diagonal: Floats) 
 
 
 def require_finite(kernel: Floats, first: int = 0) -> None:
-    """Raise KernelError if a kernel value is not finite, naming the row to blame: the one with most of them."""
+    """Raise KernelOverflowError if a kernel value is not finite, naming the row to blame: the one with most of them."""
     bad = np.count_nonzero(~np.isfinite(kernel), axis=1)
     if bad.any():
-        row = first + int(np.argmax(bad))
-        raise KernelError(
-            f"the kernel overflows at row {row}: k(x, y) is not finite. Scale the features, or choose a bounded kernel: 'rbf'"
-        )
+        raise KernelOverflowError(first + int(np.argmax(bad)))
+
+
+@contextmanager
+def counted_from(places: Callable[[int], int]) -> Iterator[None]:
+    """Rows of an error inside are told by their places in what the caller handed in."""
+    try:
+        yield
+    except KernelOverflowError as error:
+        raise KernelOverflowError(places(error.row)) from None

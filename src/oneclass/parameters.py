@@ -76,7 +76,8 @@ class Request:
     def from_values(cls, values: dict[str, Any], function: KernelFunction | Kernel | None) -> "Request":
         """What `to_values` described."""
         kernel = values["kernel"]
-        return cls(**{**values, "kernel": kernel if isinstance(kernel, str) else from_spec(kernel, function)})
+        given = {name: "auto" if value is None and name != "window" else value for name, value in values.items()}
+        return request(**{**given, "kernel": kernel if isinstance(kernel, str) else from_spec(kernel, function)})
 
     @property
     def chooses_width(self) -> bool:

@@ -11,9 +11,11 @@ from oneclass.kernels import FunctionKernel, Kernel, from_spec, is_built_in
 from oneclass.normality import Normality, per_row
 from oneclass.parameters import Parameters, Request
 from oneclass.sliding import SlidingModel
-from oneclass.state import Envelope, readable
+from oneclass.state import Envelope, is_count, readable, require_claims
 from oneclass.types import Floats, KernelFunction
 from oneclass.window import Ring
+
+_COUNTS = ("learnt", "chosen_from", "rest", "few")
 
 
 def model_to_envelope(model: BaseEstimator, sliding: SlidingModel | None) -> Envelope:
@@ -68,7 +70,7 @@ def _kernel_from_value(value: str | dict[str, Any], kernel: KernelFunction | Ker
 
 def _sliding_to_values(sliding: SlidingModel) -> tuple[dict[str, Any], dict[str, Floats]]:
     now, inverse = sliding.now, sliding.inverse
-    values: dict[str, Any] = {name: getattr(sliding, name) for name in ("learnt", "chosen_from", "rest", "has_warned")}
+    values: dict[str, Any] = {name: getattr(sliding, name) for name in (*_COUNTS, "has_warned")}
     values["request"] = sliding.request.to_values()
     if now is None:
         return values, {}
@@ -85,17 +87,17 @@ def _sliding_to_values(sliding: SlidingModel) -> tuple[dict[str, Any], dict[str,
 
 def _restore(sliding: SlidingModel, envelope: Envelope, kernel: KernelFunction | Kernel | None) -> None:
     values, arrays = envelope.values["learnt"], envelope.arrays
-    for name in ("learnt", "chosen_from", "rest", "has_warned"):
+    for name in (*_COUNTS, "has_warned"):
         setattr(sliding, name, values[name])
     if "rows" not in arrays:
         return
     parameters = Parameters.from_values(values["parameters"], kernel)
-    rows = arrays["rows"]
+    rows, beta = arrays["rows"], arrays["beta"]
+    _require_fit(envelope, parameters, sliding.request.window)
     scaled = parameters.scaled(rows)
+    require_claims({"β has the shape of its targets": beta.shape == sliding.framework.targets(scaled).shape})
     ring = Ring(sliding.request.window, len(rows), values["head"])
-    ridge, beta = parameters.ridge(len(rows)), arrays["beta"]
-    if beta.shape != sliding.framework.targets(scaled).shape:
-        raise StateError(f"this saved state does not fit together: {rows.shape} rows came with β of shape {beta.shape}")
+    ridge = parameters.ridge(len(rows))
     sliding.now = Normality(
         sliding.framework, parameters, ring, rows, scaled, ridge, beta, values["threshold"], arrays.get("left_out")
     )
@@ -105,6 +107,30 @@ def _restore(sliding: SlidingModel, envelope: Envelope, kernel: KernelFunction |
         inverse = np.zeros((len(rows), len(rows)), order="F")
         inverse[np.tril_indices(len(rows))] = arrays["inverse"]
         sliding.inverse = RingInverse(None, inverse, arrays["beta"], values["replaced"])
+
+
+def _require_fit(envelope: Envelope, parameters: Parameters, window: int | None) -> None:
+    """Raise StateError unless what was saved of the window belongs together: bytes with a right checksum may still be made up."""
+    values, arrays = envelope.values["learnt"], envelope.arrays
+    rows, features = arrays["rows"], envelope.values["n_features"]
+    require_claims({"rows are a matrix": rows.ndim == 2 and rows.size})
+    n, d = rows.shape
+    left_out, inverse = arrays.get("left_out", np.zeros(n)), arrays.get("inverse", np.zeros(n * (n + 1) // 2))
+    names = envelope.values["feature_names"]
+    threshold = values["threshold"]
+    require_claims(
+        {
+            "all numbers are finite": all(np.isfinite(array).all() for array in arrays.values()),
+            "features, names and scale are as many": d == features == len(parameters.scale) == len(names or rows.T),
+            "scale and C are positive": (parameters.scale > 0).all() and 0 < parameters.C < np.inf,
+            "counts are counts": all(is_count(values[name]) for name in (*_COUNTS, "head")) and is_count(values.get("replaced", 0)),
+            "the window holds its rows": window is None or n <= window,
+            "the oldest row is one of them": values["head"] == 0 or (n == window and values["head"] < n),
+            "the threshold is a distance": isinstance(threshold, int | float) and threshold >= 0,
+            "distances are in order, one a row": left_out.shape == (n,) and (np.diff(left_out) >= 0).all(),
+            "the inverse is as large as the window": inverse.shape == (n * (n + 1) // 2,),
+        }
+    )
 
 
 def _require_the_same_kernel(now: Normality) -> None:

@@ -30,6 +30,9 @@ ROWS_TO_CHOOSE_FROM = 150
 
 _INVERSE_WINDOW_PER_ROW = 40
 """The per-row path is for chunks of at most window / 40 rows; benchmarks/paths.py shows where the two paths cross."""
+_FEW_IN_A_ROW = 4
+"""... and is entered only with the fourth of them in a row: a fresh inverse costs as much as some chunks learnt by the factor, and
+chunks of few rows and of many in turns would pay for one again and again."""
 _INVERSE_LARGEST_C = 1e4
 """... and for C · k(x, x) up to this: beyond, the explicit inverse loses digits that a factor keeps."""
 _COPY_FROM_ROWS = 64
@@ -70,6 +73,7 @@ class SlidingModel:
         self.learnt = 0  # rows learnt since the beginning, less those taken back
         self.chosen_from = 0
         self.rest = 0  # rows to learn by the factor after the inverse was given up
+        self.few = 0  # chunks of few rows that have come in a row, counted up to `_FEW_IN_A_ROW`
         self.inverse: RingInverse | None = None
         self._factor: Factor | None = None
         self.has_warned = False
@@ -79,8 +83,10 @@ class SlidingModel:
 
         `judged` is what `now.judge(rows, to_learn=True)` answered, if it was asked: its kernel values are then used again.
         """
-        with one_blas_thread(self.request.window or self.learnt + len(rows)):
+        with one_blas_thread():
             step = self._appended(rows, judged)
+            is_few = len(rows) * _INVERSE_WINDOW_PER_ROW <= step.ring.size
+            self.few = min(self.few + 1, _FEW_IN_A_ROW) if is_few else 0
             if not (self._takes_inverse(step) and self._learn_by_inverse(step)):
                 self._learn_by_factor(step)
             self.learnt += len(rows)
@@ -120,7 +126,7 @@ class SlidingModel:
         # Parameters that forgotten rows helped to choose would be a trace of them.
         survivors = int(np.searchsorted(kept, self.chosen_from))
         is_tainted = self.request.depends_on_rows and survivors < self.chosen_from
-        with one_blas_thread(len(kept)):
+        with one_blas_thread():
             self._learn_by_factor(self._anew(now.window[kept], None if is_tainted else now.parameters, survivors))
             self.learnt -= now.ring.size - len(kept)
             self.rest = 0  # there is no inverse left that forgotten rows could have spoilt
@@ -210,8 +216,8 @@ class SlidingModel:
     def _takes_inverse(self, step: _Step) -> bool:
         """The fixed rule in n, s and C that chooses the path; timing never does."""
         # An inverse needs a ring whose rows stay where they are, and a ridge that keeps its condition low.
-        few = len(step.kernel) * _INVERSE_WINDOW_PER_ROW <= step.ring.size
-        if not (few and step.is_continued and self.now is not None and self.now.ring.is_full and self.rest == 0):
+        is_worth_it = self.few == _FEW_IN_A_ROW or (self.few > 0 and self.inverse is not None)
+        if not (is_worth_it and step.is_continued and self.now is not None and self.now.ring.is_full and self.rest == 0):
             return False
         return step.parameters.steepness(step.scaled) <= _INVERSE_LARGEST_C
 

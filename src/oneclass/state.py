@@ -37,8 +37,31 @@ def readable() -> Iterator[None]:
         yield
     except OneClassError:
         raise
-    except (AttributeError, LookupError, TypeError, ValueError, struct.error) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        MemoryError,
+        RecursionError,
+        TypeError,
+        ValueError,
+        struct.error,
+    ) as error:
         raise StateError(f"this saved state is not made as it should be ({error!r}). Was it written by oneclass?") from error
+
+
+def require_claims(claims: Mapping[str, object]) -> None:
+    """Raise StateError naming the claims about a saved state that do not hold."""
+    broken = [claim for claim, holds in claims.items() if not holds]
+    if broken:
+        raise StateError(
+            f"this saved state does not fit together: {'; '.join(broken)} does not hold. Take an older copy, or learn anew"
+        )
+
+
+def is_count(value: object) -> bool:
+    """Whether a saved value is a whole number, 0 or more."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 @dataclass(frozen=True)
@@ -81,6 +104,8 @@ class Envelope:
         # Before the checksum: a newer version may well have another one.
         if version > VERSION:
             raise StateError(f"this state was saved as version {version}; this oneclass reads up to {VERSION}. Upgrade oneclass")
+        if version < 1:
+            raise StateError("this saved state is damaged: it has no version")
         body, (checksum,) = data[: -_CHECKSUM.size], _CHECKSUM.unpack(data[-_CHECKSUM.size :])
         if zlib.crc32(body) != checksum:
             raise StateError("this saved state is damaged: its checksum does not fit. Take an older copy, or learn anew")

@@ -1,7 +1,8 @@
-"""BLAS on one thread where two are slower.
+"""BLAS on one thread, where two are slower or would change the bits.
 
 The matrices of a window of a few hundred rows are done before a second thread has woken up; on a busy machine waiting for it made
-the update 75 times slower. Above `ONE_THREAD_UP_TO` rows the threads are left as they are.
+the update 75 times slower. Those of thousands of rows are factorised in blocks of a hundred, which no BLAS divides among threads.
+And how BLAS divides the rest decides how it rounds: the same rows give the same bits only with the same number of threads.
 """
 
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 
 from threadpoolctl import ThreadpoolController
 
-ONE_THREAD_UP_TO = 512
+FEW_ROWS = 512
 
 
 class _Libraries(NamedTuple):
@@ -84,7 +85,7 @@ def one_openmp_thread(rows: int) -> Iterator[None]:
     Threads of OpenMP wait for each other at full speed: where neighbours have the cores, sixty k-means of 300 rows took ten seconds
     instead of half a one.
     """
-    if rows > ONE_THREAD_UP_TO:
+    if rows > FEW_ROWS:
         yield
         return
     with _openmp().limit(limits=1):
@@ -92,9 +93,9 @@ def one_openmp_thread(rows: int) -> Iterator[None]:
 
 
 @contextmanager
-def one_blas_thread(window: int) -> Iterator[None]:
-    """A context in which BLAS uses one thread if a window of so many rows is better off with it. Nested, it does nothing."""
-    if window > ONE_THREAD_UP_TO or getattr(_here, "is_inside", False):
+def one_blas_thread(rows: int = 0) -> Iterator[None]:
+    """A context in which BLAS uses one thread; with more than 512 `rows` it is left alone. Nested, it does nothing."""
+    if rows > FEW_ROWS or getattr(_here, "is_inside", False):
         yield
         return
     libraries = _blas().per_thread

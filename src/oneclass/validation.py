@@ -23,7 +23,7 @@ _TIMES = ("date", "time", "duration", "period")
 
 def checked_rows(estimator: BaseEstimator, X: object, *, first_time: bool, at_least: int = 1) -> Floats:
     """The rows as numbers, in an array that shares nothing with X; the number, names and order of features must be those learnt."""
-    if not first_time and len(plain := _plain_rows(estimator, X)) >= at_least:
+    if not first_time and len(plain := _plain_rows(estimator, X)) >= max(1, at_least):
         require_finite_rows(estimator, plain)
         return plain
     _require_no_text_or_times(X)
@@ -64,6 +64,14 @@ def learnable(rows: Floats, y: object) -> Floats:
         return rows
     kept: Floats = rows[checked_labels(y, len(rows)) != -1]
     return kept
+
+
+def places_among_all(y: object) -> Callable[[int], int]:
+    """From the place of a row among those to be learnt to its place in the caller's call; what is negative stays as it is."""
+    if y is None:
+        return lambda row: row
+    kept = np.flatnonzero(np.asarray(y).reshape(-1) != -1)
+    return lambda row: int(kept[row]) if row >= 0 else row
 
 
 def checked_labels(labels: object, count: int) -> NDArray[Any]:

@@ -1,7 +1,7 @@
 """What a watcher says of rows: one entry per row, as columns."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -43,8 +43,9 @@ class Verdicts:
     threshold: Floats
     alarm: Bools
     state: NDArray[np.str_]
-    known: Floats  # p-values, NaN where they are not known yet
-    pending: tuple[tuple[int, Evidence], ...] = ()  # place of the first row, and who can tell the p-values of the rows from there
+    known: Floats = field(repr=False)  # p-values, NaN where they are not known yet
+    # The place of the first row, and who can tell the p-values of the rows from there.
+    pending: tuple[tuple[int, Evidence], ...] = field(default=(), repr=False)
 
     @cached_property
     def p_value(self) -> Floats:

@@ -1,6 +1,7 @@
 """One stream: test each row, then learn, chunk by chunk. Every row of every stream goes through here, whoever calls."""
 
 from collections.abc import Sized
+from copy import deepcopy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -9,9 +10,10 @@ from oneclass.errors import InvalidParameterError, StateError
 from oneclass.kernels import Kernel
 from oneclass.learners import Judged, learner_for
 from oneclass.loading import KINDS, model_from_bytes
+from oneclass.normality import counted_from
 from oneclass.policies import Policy, policy_for
 from oneclass.rowwise import Trace
-from oneclass.state import Envelope, readable
+from oneclass.state import Envelope, is_count, readable, require_claims
 from oneclass.threads import one_blas_thread
 from oneclass.types import Bools, Floats, Ints, KernelFunction
 from oneclass.validation import checked_signs, checked_whole, unchanged_on_error
@@ -109,20 +111,24 @@ class Watcher:
         # The places in the stream of the rows in the model's window, oldest first; -1 for rows learnt before the watch began.
         self._learnt = np.full(self._learner.held, -1)
 
+    def __copy__(self) -> Self:
+        """A copy that watches on its own: the model cannot be shared."""
+        return deepcopy(self)
+
     def __repr__(self) -> str:
         return f"Watcher({self.model!r}, learn={self.learn!r}, chunk={self.chunk}, warm_up={self.warm_up})"
 
     def watch(self, X: object, labels: object = None) -> Verdicts:
-        """The verdict on each row of X, shape (n, d), in order; the rows are learnt along the way as the policy says.
+        """The verdict on each row of X, shape (n, d), in order; the rows are learnt along the way as the policy says. n may be 0.
 
         `labels`: +1 normal (always learnt), -1 not (never learnt), 0 or absent: the policy decides. A call that fails has watched
         nothing.
         """
         count = len(X) if isinstance(X, Sized) else 0
         with unchanged_on_error(self), self._learner.all_or_nothing(count, is_risky=not isinstance(self.learn, str)):
-            rows = self._learner.admit(X)
+            rows = self._learner.admit(X, at_least=0)
             signs = np.zeros(len(rows), np.int64) if labels is None else checked_signs(labels, len(rows))
-            with one_blas_thread(self._learner.window or len(self._learnt)):
+            with one_blas_thread():
                 return self._watch(rows, signs)
 
     def confirm(self, rows: object, labels: object) -> Bools:
@@ -167,16 +173,22 @@ class Watcher:
         watcher = cls(model_from_bytes(envelope.parts["model"], kernel=kernel), policy, values["chunk"], values["warm_up"])
         for name in _COUNTS:
             setattr(watcher, name, values[name])
+        require_claims({"counts are counts": all(is_count(values[name]) for name in ("_seen", "_in_chunk"))})
         watcher._learnt = arrays["learnt"].astype(np.int64)
         for name in ("waiting", "skipped"):
             rows, numbers, signs, alarms = (arrays[f"{name}.{column}"] for column in ("rows", "numbers", "signs", "alarms"))
+            require_claims(
+                {"rows and what is known of them are as many": len({len(rows), len(numbers), len(signs), len(alarms)}) == 1}
+            )
             setattr(watcher, f"_{name}", _Bundle(rows, numbers.astype(np.int64), signs.astype(np.int64), alarms.astype(bool)))
         return watcher
 
     # Testing and learning
 
     def _watch(self, rows: Floats, signs: Ints) -> Verdicts:
-        first, warmed = self._seen, 0 if self._is_watching else self._warm(rows, signs)
+        first = self._seen
+        with counted_from(lambda number: number - first):
+            warmed = 0 if self._is_watching else self._warm(rows, signs)
         count = len(rows)
         numbers = np.arange(first, first + count)
         score, threshold, p_value = np.full((3, count), np.nan)
@@ -193,7 +205,8 @@ class Watcher:
                     break
             part = slice(at, min(count, at + self.chunk - self._in_chunk))
             is_whole = part.stop - at == self.chunk  # then its kernel values can serve for testing and for learning
-            judged: Judged = self._learner.judge(rows[part], to_learn=is_whole)
+            with counted_from(at.__add__):
+                judged: Judged = self._learner.judge(rows[part], to_learn=is_whole)
             score[part], threshold[part], alarm[part] = judged.distances, judged.threshold, judged.alarms
             # With the training threshold a p-value costs a factorisation: only who reads them pays for them.
             if judged.knows_p_values:
@@ -202,7 +215,8 @@ class Watcher:
                 pending.append((at, judged.without_kernel()))
                 if len(pending) * rows.shape[1] * len(self._learnt) > _PENDING_NUMBERS:
                     p_value, pending = with_p_values(p_value, pending), []
-            self._take(_Bundle(rows[part], numbers[part], signs[part], alarm[part]), judged if is_whole else None)
+            with counted_from(lambda number: number - first):
+                self._take(_Bundle(rows[part], numbers[part], signs[part], alarm[part]), judged if is_whole else None)
             at = part.stop
         state = np.where(np.arange(count) < warmed, "warming", "watching")
         return Verdicts(numbers, score, threshold, alarm, state, p_value, tuple(pending))
@@ -282,7 +296,8 @@ class Watcher:
     def _learn(self, bundle: _Bundle, judged: Judged | None) -> None:
         if not bundle.size:
             return
-        self._learner.learn(bundle.rows, judged)
+        with counted_from(lambda row: int(bundle.numbers[row]) if row >= 0 else -1):
+            self._learner.learn(bundle.rows, judged)
         self._remember(bundle)
 
     def _remember(self, bundle: _Bundle) -> None:

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from oneclass.rivals.rival import Rival
 from oneclass.tuning import scale_of
-from oneclass.types import Floats
+from oneclass.types import Floats, Seed
 from oneclass.validation import checked_number, checked_whole
 
 
@@ -38,7 +38,7 @@ class AutoEncoder(Rival):
         steps: int = 2000,
         alarm_rate: float = 0.05,
         threshold: Literal["training", "held-out"] = "held-out",
-        random_state: int | np.random.RandomState | None = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.hidden = hidden
         self.decay = decay

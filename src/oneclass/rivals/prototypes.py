@@ -11,7 +11,7 @@ from oneclass.errors import InvalidParameterError
 from oneclass.loops import squared_distances
 from oneclass.rivals.rival import Rival, in_blocks
 from oneclass.threads import one_openmp_thread
-from oneclass.types import Floats, Ints
+from oneclass.types import Floats, Ints, Seed
 from oneclass.validation import checked_number, checked_whole
 
 
@@ -35,7 +35,7 @@ class KMeans(Rival):
         restarts: int = 3,
         alarm_rate: float = 0.05,
         threshold: Literal["training", "held-out"] = "held-out",
-        random_state: int | np.random.RandomState | None = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.k = k
         self.start = start
@@ -87,7 +87,7 @@ class SelfOrganisingMap(Rival):
         reaches: tuple[float, ...] = (0.6, 0.2, 0.01),
         alarm_rate: float = 0.05,
         threshold: Literal["training", "held-out"] = "held-out",
-        random_state: int | np.random.RandomState | None = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.shape = shape
         self.epochs = epochs

@@ -15,7 +15,7 @@ from oneclass.reconstruction import Reconstruction
 from oneclass.rivals.rival import in_blocks
 from oneclass.rivals.sliding_rival import SlidingRival
 from oneclass.threshold import leave_one_out_threshold, training_threshold
-from oneclass.types import Floats
+from oneclass.types import Floats, Seed
 from oneclass.validation import checked_number, checked_whole
 
 Activation = Literal["fourier", "sigmoid"]
@@ -43,7 +43,7 @@ class _RandomFeatures(SlidingRival):
         alarm_rate: float = 0.05,
         threshold: Literal["leave-one-out", "training"] = "leave-one-out",
         window: int | None = None,
-        random_state: int | np.random.RandomState | None = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.nodes = nodes
         self.activation = activation
