@@ -52,7 +52,7 @@ def imports(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Every test that is not slow passes, and together they reach the lines they must."""
     session.install("-e", ".[test]")
-    session.run("python", "-m", "pytest", "--cov", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "auto", "--cov", *session.posargs)
 
 
 @nox.session(default=False)
@@ -74,9 +74,11 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def benchmarks(session: nox.Session) -> None:
-    """The benchmark of the engine, in its short form: memory within its bounds, and no ratio at less than half of its own."""
+    """The benchmarks in their short form: memory within its bounds, and no ratio at less than half of its own."""
     session.install("-e", ".[test]")
     session.run("python", "benchmarks/engine.py", "--quick", "--gate")
+    session.run("python", "benchmarks/incremental_svdd.py", "--quick", "--gate")
+    session.run("python", "benchmarks/rivals.py", "--quick")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ def likeliest_width(rows: Floats) -> float:
     farthest = float(D[np.isfinite(D)].max())
 
     def unlikelihood(log_square: float) -> float:
+        """Minus the log-likelihood, up to what does not depend on h, as a function of log h²."""
         square = np.exp(log_square)
         return float(0.5 * rows.shape[1] * log_square * len(nearest) - logsumexp(D / (-2.0 * square), axis=0).sum())
 
@@ -53,6 +54,7 @@ def toolbox_width(rows: Floats) -> float:
     target = len(nearest) * int(rows.shape[1])
 
     def slope(h: float) -> float:
+        """F(h)."""
         exponents = excess / (2.0 * h * h)
         weights = np.where(exponents < _DROPPED_BEYOND, np.exp(-np.minimum(exponents, _DROPPED_BEYOND)), 0.0)
         sums = weights.sum(axis=1)
