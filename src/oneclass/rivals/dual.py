@@ -14,8 +14,10 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from oneclass.errors import KernelError
 from oneclass.types import Bools, Floats, Ints
 
-TOLERANCE = 1e-11
-"""By how much h + b may miss, in units of the largest k(x, x): rounding of h is some 1e-15 of it."""
+TOLERANCE = 1e-12
+"""By how much h + b may miss, in units of the largest ||φ(x) - φ(x_0)||², ..."""
+_ROUNDING = 1e-14
+"""... but no less than this part of the largest k(x, x), some times what h loses to rounding where rows lie far from the origin."""
 
 _RIDGE = 1e-12
 """Added to 2K on the free rows, in the same units: where copies make it singular, the step is then a long one along its null space,
@@ -33,6 +35,7 @@ class Solution(NamedTuple):
     weights: Floats
     gradient: Floats  # h = 2Ka - diag(K)
     C: float
+    steps: int  # 0: the start is the solution
     is_settled: bool
 
     @property
@@ -75,7 +78,7 @@ def solve(K: Floats, C: float, start: Floats | None = None) -> Solution:
     weights = descent.weights
     weights[weights < _SNAP * min(C, 1.0)] = 0.0
     weights[weights > (1.0 - _SNAP) * C] = C
-    return Solution(weights, descent.gradient, C, is_settled)
+    return Solution(weights, descent.gradient, C, descent.steps, is_settled)
 
 
 class _Descent:
@@ -88,9 +91,12 @@ class _Descent:
     def __init__(self, K: Floats, C: float, weights: Floats) -> None:
         self.K, self.C, self.weights = K, C, weights
         self.diagonal = K.diagonal().copy()
-        self.size = float(np.abs(self.diagonal).max()) or 1.0
-        self.tolerance = TOLERANCE * self.size
+        rounding = _ROUNDING * float(np.abs(self.diagonal).max())
+        # Any two rows are at most twice as far apart as each is from the first.
+        self.size = max(float((self.diagonal + K[0, 0] - 2.0 * K[0]).max()), rounding) or 1.0
+        self.tolerance = TOLERANCE * self.size + rounding
         self.is_free: Bools = (weights > 0.0) & (weights < C)
+        self.steps = 0
         self.refresh()
 
     def refresh(self) -> None:
@@ -133,14 +139,17 @@ class _Descent:
         self.is_free[free[stopped]] = False
         self.gradient += 2.0 * ((stepped - weights) @ rows)
         self.is_fresh = False
+        self.steps += 1
 
     def _newton(self, K: Floats, gradient: Floats, lacking: float) -> Floats:
         """The step on the free rows to the minimum of the objective with sum(a) = 1."""
-        # A multiple of 11' changes no step of given sum, and takes out what all entries have in common.
-        M = 2.0 * K + self.size
+        # Seen from the first free row, and with a multiple of 11': neither changes a step of given sum, and what all entries have
+        # in common drowns nothing.
+        M = 2.0 * (K - K[0] - K[:, :1] + K[0, 0]) + self.size
+        diagonal = M.diagonal().copy()
         sides = np.stack([gradient - gradient.mean(), np.ones(len(K))], axis=1)
         for ridge in (_RIDGE, 1e2 * _RIDGE, 1e4 * _RIDGE):
-            np.fill_diagonal(M, 2.0 * K.diagonal() + self.size * (1.0 + ridge))
+            np.fill_diagonal(M, diagonal + ridge * self.size + self.tolerance)
             factor, failed = dpotrf(M, lower=1, clean=0)
             if not failed:
                 x, y = dpotrs(factor, sides, lower=1)[0].T

@@ -21,9 +21,9 @@ from oneclass.validation import checked_indices, checked_rows, learnable, requir
 class IncrementalSVDD(Rival):
     """`SVDD` of the rows in a window, which learns and forgets rows exactly; d(x) = ||φ(x) - centre||².
 
-    After each call the weights are those of `SVDD` fitted to `window_` under the same parameters, to rounding, however the rows came
-    and went. A row costs one row of K and a few steps of O(n·f + f³), f the rows on the sphere: most rows lie inside, come or go,
-    and need none. θ is the square of the radius. Needs the n² numbers of K, which are not saved.
+    After each call the sphere is that of `SVDD` fitted to `window_` under the same parameters, to rounding, however the rows came
+    and went. A row costs one row of K and a few steps of O(n·f + f³), f the rows on the sphere; a row inside that comes or goes
+    needs none of these. θ is the square of the radius. Needs the n² numbers of K, which are not saved.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class IncrementalSVDD(Rival):
 
     @property
     def weights_(self) -> Floats:
-        """The weight of each row of `window_`, shape (n,): 0 inside the sphere, `C_` outside, between them on it; they add up to 1."""
+        """The weight of each row of `window_`, shape (n,), 1 in sum: 0 inside the sphere, `C_` outside, between them on it."""
         return self._now.weights[self._now.ring.by_age]
 
     @property
@@ -188,9 +188,7 @@ class IncrementalSVDD(Rival):
         self.offset_ = -held.sphere.threshold
 
     def _afresh(self) -> SlidingSphere:
-        return SlidingSphere(
-            terms(kernel=self.kernel, width=self.width, C=self.C, alarm_rate=self.alarm_rate, window=self.window)
-        )
+        return SlidingSphere(terms(kernel=self.kernel, width=self.width, C=self.C, alarm_rate=self.alarm_rate, window=self.window))
 
     def __copy__(self) -> Self:
         """A copy that learns on its own: the cache is written to, so it cannot be shared."""

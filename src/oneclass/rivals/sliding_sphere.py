@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oneclass.errors import StateError
-from oneclass.kernels import Kernel
+from oneclass.errors import KernelError, StateError
+from oneclass.kernels import Kernel, is_built_in
 from oneclass.normality import require_finite
 from oneclass.parameters import Parameters, Request
 from oneclass.rivals.dual import solve
@@ -17,7 +17,7 @@ from oneclass.rivals.svdd import kernel_matrix, warn_of_no_convergence
 from oneclass.sliding import ROWS_TO_CHOOSE_FROM
 from oneclass.threads import one_blas_thread
 from oneclass.types import Floats, Ints, KernelFunction
-from oneclass.window import Parts, Ring, overwritten
+from oneclass.window import Ring, overwritten
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +64,8 @@ class Held:
         chosen = np.flatnonzero(weights)
         sphere = Sphere(parameters, scaled[chosen], weights[chosen], values["norm"], values["threshold"])
         ring = Ring(values["capacity"], len(rows), values["head"])
+        if not is_built_in(parameters.kernel):
+            _require_the_same_kernel(sphere)
         return cls(ring, rows, scaled, weights, sphere, values["learnt"], values["chosen_from"])
 
     def start(self, C: float) -> Floats:
@@ -82,6 +84,7 @@ class _Step(NamedTuple):
     start: Floats | None
     learnt: int
     chosen_from: int
+    sphere: Sphere | None = None  # that of the start, where it is known
 
 
 class SlidingSphere:
@@ -144,15 +147,22 @@ class SlidingSphere:
         if not (is_choosing or not held.parameters.kernel.is_pairwise) and held.ring.can_place(len(rows)):
             return self._continued(held, rows, learnt)
         by_age = held.ring.by_age
-        known = np.concatenate([held.rows[by_age], rows])[-(capacity or 0) :]
-        left = held.ring.size + len(rows) - len(known)
+        every = held.ring.size + len(rows)
+        left = 0 if capacity is None else max(0, every - capacity)
+        known = np.concatenate([held.rows[by_age], rows])[left:]
         start = np.concatenate([held.start(self.terms.C_for(len(known)))[by_age], np.zeros(len(rows))])[left:]
         return self._anew(known, start, None if is_choosing else held.parameters, learnt, max(0, held.chosen_from - left))
 
     def _continued(self, held: Held, rows: Floats, learnt: int) -> _Step:
         """Rows that stay keep their slots."""
         ring, slots = held.ring.place(len(rows))
-        parameters = replace(held.parameters, C=self.terms.C_for(ring.size))
+        parameters, C = held.parameters, self.terms.C_for(ring.size)
+        is_as_before = C == parameters.C
+        parameters = parameters if is_as_before else replace(parameters, C=C)
+        start = np.concatenate([held.start(C), np.zeros(ring.size - held.ring.size)])
+        for part in slots:
+            is_as_before = is_as_before and not start[part].any()
+            start[part] = 0.0
         new = parameters.scaled(rows)
         window, scaled = overwritten(held.rows, slots, rows), overwritten(held.scaled, slots, new)
         kernel = parameters.kernel(new, scaled)
@@ -164,9 +174,10 @@ class SlidingSphere:
             scaled,
             parameters,
             self._gram.write(held, slots, kernel, ring.capacity),
-            overwritten(held.start(parameters.C), slots, np.zeros(len(rows))),
+            start,
             learnt,
             max(0, held.chosen_from - (held.ring.size + len(rows) - ring.size)),
+            held.sphere if is_as_before else None,
         )
 
     def _anew(self, rows: Floats, start: Floats | None, parameters: Parameters | None, learnt: int, chosen_from: int) -> _Step:
@@ -190,7 +201,17 @@ class SlidingSphere:
             solution = solve(step.kernel, step.parameters.C)
         if not solution.is_settled:
             warn_of_no_convergence("IncrementalSVDD")
-        sphere = sphere_of(step.parameters, step.scaled, solution)
+        sphere = step.sphere
+        # With no row on the sphere, rows inside have a say in its radius.
+        if sphere is None or solution.steps or not len(solution.free):
+            sphere = sphere_of(step.parameters, step.scaled, solution)
         held = Held(step.ring, step.rows, step.scaled, solution.weights, sphere, step.learnt, step.chosen_from)
         self._gram.give_to(held)
         return held
+
+
+def _require_the_same_kernel(sphere: Sphere) -> None:
+    """Raise if ||centre||² is not a'Ka: then the function handed in is another than the one that was learnt with."""
+    kernel = sphere.parameters.kernel(sphere.support, sphere.support)
+    if not abs(sphere.weights @ kernel @ sphere.weights - sphere.norm) <= 1e-6 * np.abs(kernel).max():
+        raise KernelError(f"{sphere.parameters.kernel!r} is not the kernel this was saved with: the weights do not fit it")
