@@ -41,7 +41,7 @@ class IncrementalSVDD(Rival):
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> model = IncrementalSVDD(window=100).fit(rng.normal(size=(100, 2)))
+    >>> model = IncrementalSVDD(width=4.0, window=100).fit(rng.normal(size=(100, 2)))
     >>> model = model.partial_fit(rng.normal(size=(50, 2)) + 0.2).forget([0, 1])
     >>> model.window_.shape, model.predict([[0.0, 0.0], [9.0, 9.0]])
     ((98, 2), array([ 1, -1]))
@@ -174,9 +174,10 @@ class IncrementalSVDD(Rival):
 
     @property
     def _now(self) -> Held:
-        self._require_learnt()
         if self._held is None:
-            raise NotLearntError(f"this {type(self).__name__} has learnt no rows yet")
+            raise NotLearntError(
+                f"this {type(self).__name__} has learnt no rows yet: call fit(X) or partial_fit(X) before scoring or reading from it"
+            )
         return self._held
 
     def _judged(self, X: object) -> Floats:

@@ -43,6 +43,9 @@ class SVDD(Rival):
     square of the radius: at most floor(1/C) training rows lie outside, with C="auto" a share of `alarm_rate`. With an RBF or a
     Laplacian the sphere is `OneClassSVM`'s plane, and both flag the same rows.
 
+    On new rows the share is larger, the more so the narrower the kernel: rows with weight lie on the sphere, and of those there may
+    be many. The automatic width follows the shape of the rows; twice it keeps the rate better, and sees no gap between clusters.
+
     Parameters
     ----------
     kernel : {"rbf", "laplacian", "polynomial", "linear", "rational_quadratic"}, a `Kernel`, or a function k(X, Y) -> matrix
@@ -55,7 +58,7 @@ class SVDD(Rival):
     Examples
     --------
     >>> import numpy as np
-    >>> model = SVDD(alarm_rate=0.1).fit(np.random.default_rng(0).normal(size=(100, 2)))
+    >>> model = SVDD(width=4.0, alarm_rate=0.1).fit(np.random.default_rng(0).normal(size=(100, 2)))
     >>> model.predict([[0.0, 0.0], [9.0, 9.0]])
     array([ 1, -1])
     """
@@ -112,7 +115,7 @@ class OneClassSVM(Rival):
     Examples
     --------
     >>> import numpy as np
-    >>> model = OneClassSVM(alarm_rate=0.1).fit(np.random.default_rng(0).normal(size=(100, 2)))
+    >>> model = OneClassSVM(width=4.0, alarm_rate=0.1).fit(np.random.default_rng(0).normal(size=(100, 2)))
     >>> model.predict([[0.0, 0.0], [9.0, 9.0]])
     array([ 1, -1])
     """
