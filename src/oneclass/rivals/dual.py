@@ -26,6 +26,11 @@ which some bound stops. Elsewhere it slows Newton's steps by a millionth, and ch
 _SNAP = 1e-12
 """A weight within this part of C from a bound is at the bound: rounding of the sum must not say where the sphere is."""
 
+_ALONG = 0.5
+"""Rows that violate their condition by this part of the worst are freed along with it, ..."""
+_GROWTH = 0.5
+"""... up to this part of those that are free. One at a time, 1000 rows that all end up free took 10 s, and so half a second."""
+
 _STEPS_PER_ROW = 20
 
 
@@ -70,7 +75,7 @@ def solve(K: Floats, C: float, start: Floats | None = None) -> Solution:
     """The optimal weights of the dual, K of shape (n, n), C >= 1/n; KernelError where K is not positive semi-definite.
 
     `start` holds numbers from 0 to C that need not add up to 1, best those of a neighbouring problem: rows that are gone left out,
-    new ones 0. Each step costs O(n·f + f³) with f free rows, and there are about as many steps as rows that change sides.
+    new ones 0. Each step costs O(n·f + f³) with f free rows, and there are at most about as many steps as rows that change sides.
     """
     guess = first_guess(K, C) if start is None or not start.any() else np.clip(start, 0.0, C)
     descent = _Descent(K, C, guess)
@@ -159,16 +164,22 @@ class _Descent:
         )
 
     def _set_free(self, free: Ints, lacking: float) -> bool:
-        """Free the row that violates its condition most; False if all conditions hold."""
+        """Free the rows that violate their conditions most; False if all conditions hold."""
         h, at_zero, at_C = self.gradient, self.weights <= 0.0, self.weights >= self.C
         at_zero[free] = at_C[free] = False
         if not len(free):
             return self._set_pair_free(at_zero, at_C, lacking)
         level = -float(h[free].mean())
         violation = np.where(at_zero, -(h + level), np.where(at_C, h + level, -np.inf))
-        worst = int(violation.argmax())
-        self.is_free[worst] = violation[worst] > self.tolerance
-        return bool(self.is_free[worst])
+        worst = float(violation.max())
+        if worst <= self.tolerance:
+            return False
+        chosen, most = np.flatnonzero(violation >= _ALONG * worst), 1 + int(_GROWTH * len(free))
+        if len(chosen) > most:
+            chosen = chosen[np.argpartition(violation[chosen], -most)[-most:]]
+        # Those that the step would push over their bound are stopped at once, and never all of them: it goes downhill.
+        self.is_free[chosen] = True
+        return True
 
     def _set_pair_free(self, at_zero: Bools, at_C: Bools, lacking: float) -> bool:
         """With no row free: a row that gives weight, one that takes it, or both."""

@@ -175,8 +175,9 @@ class IncrementalSVDD(Rival):
     @property
     def _now(self) -> Held:
         if self._held is None:
+            name = type(self).__name__
             raise NotLearntError(
-                f"this {type(self).__name__} has learnt no rows yet: call fit(X) or partial_fit(X) before scoring or reading from it"
+                f"this {name} has learnt no rows yet: call fit(X) or partial_fit(X) before scoring or reading from it"
             )
         return self._held
 
