@@ -7,7 +7,6 @@ import numpy as np
 from oneclass.parameters import Parameters
 from oneclass.rivals.svdd import kernel_matrix
 from oneclass.types import Floats, Ints
-from oneclass.window import Parts, counted
 
 
 class Owner(Protocol):
@@ -51,11 +50,7 @@ class Gram:
         self._owner, self._room = None, kernel
         return kernel
 
-    def keep(self, owner: Owner, slots: Ints) -> Floats:
-        """K of some of the owner's slots, in this order; nobody's yet."""
-        return self.fill(self.of(owner)[np.ix_(slots, slots)])
-
-    def write(self, owner: Owner, slots: Parts, kernel: Floats, capacity: int | None) -> Floats:
+    def write(self, owner: Owner, slots: Ints, kernel: Floats, capacity: int | None) -> Floats:
         """The owner's K with rows and columns of `slots` replaced, or added behind its end; nobody's yet. `kernel`: (s, n)."""
         self.of(owner)
         self._owner = None
@@ -63,10 +58,18 @@ class Gram:
         if size > len(self._room):
             self._grow(len(owner.scaled), size, capacity)
         K = self._room[:size, :size]
-        for part, chosen in zip(slots, counted(slots), strict=True):
-            K[part] = kernel[chosen]
-            K[:, part] = kernel[chosen].T
+        K[slots] = kernel
+        K[:, slots] = kernel.T
         return K
+
+    def close_up(self, owner: Owner, sources: Ints, targets: Ints, size: int) -> Floats:
+        """The owner's K of the first `size` slots, once the rows in `sources`, behind them, are in `targets`; nobody's yet."""
+        K = self.of(owner)
+        self._owner = None
+        K[targets] = K[sources]
+        K[:, targets] = K[:, sources]
+        K[size:] = K[:, size:] = 0.0  # nothing of a forgotten row stays
+        return K[:size, :size]
 
     def give_to(self, owner: Owner) -> None:
         """From here on it is this owner's."""
@@ -74,6 +77,7 @@ class Gram:
 
     def _grow(self, used: int, size: int, capacity: int | None) -> None:
         # Doubled, so that a row that comes alone does not copy all rows before it.
-        room = np.empty((2 * size, 2 * size)) if capacity is None else np.empty((capacity, capacity))
+        side = 2 * size if capacity is None else min(2 * size, capacity)
+        room = np.zeros((side, side))
         room[:used, :used] = self._room[:used, :used]
         self._room = room

@@ -99,8 +99,8 @@ class IncrementalSVDD(Rival):
         Forgetting every row leaves a model that has learnt nothing.
         """
         held = self._now
-        ages = checked_indices(indices, held.ring.size)
-        kept = np.delete(np.arange(held.ring.size), ages)
+        ages = checked_indices(indices, len(held.rows))
+        kept = np.delete(np.arange(len(held.rows)), ages)
         with unchanged_on_error(self):
             if not len(kept):
                 self._held = None
@@ -121,12 +121,12 @@ class IncrementalSVDD(Rival):
     @property
     def window_(self) -> Floats:
         """The rows learnt and not forgotten, oldest first, shape (n, d)."""
-        return self._now.rows[self._now.ring.by_age]
+        return self._now.rows[self._now.order]
 
     @property
     def weights_(self) -> Floats:
         """The weight of each row of `window_`, shape (n,), 1 in sum: 0 inside the sphere, `C_` outside, between them on it."""
-        return self._now.weights[self._now.ring.by_age]
+        return self._now.weights[self._now.order]
 
     @property
     def width_(self) -> float:
@@ -154,7 +154,7 @@ class IncrementalSVDD(Rival):
             values["terms"] = self._spheres.to_values()
         if self._held is not None:
             values["held"] = self._held.to_values()
-            arrays = {"rows": self._held.rows, "weights": self._held.weights}
+            arrays = self._held.to_arrays()
         return replace(envelope, values=values, arrays=arrays).to_bytes()
 
     @classmethod
@@ -163,11 +163,11 @@ class IncrementalSVDD(Rival):
         model, envelope = cls(), Envelope.from_bytes(data)
         model_from_envelope(model, envelope, kernel)
         with readable():
-            values, arrays = envelope.values, envelope.arrays
+            values = envelope.values
             if "terms" in values:
                 model._spheres = SlidingSphere.from_values(values["terms"], kernel)
             if "held" in values:
-                model._hold(Held.from_values(values["held"], arrays["rows"], arrays["weights"], kernel))
+                model._hold(Held.restored(values["held"], envelope.arrays, kernel))
         return model
 
     # Inside
