@@ -5,12 +5,14 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from svdd_oracle import by_pairs, violation
 
+from oneclass import Watcher
 from oneclass.errors import InvalidParameterError, InvalidRowsError, KernelError, NotLearntError, StateError
 from oneclass.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial
 from oneclass.rivals import dual
@@ -180,6 +182,35 @@ def test_p_values_count_the_rows_held():
     fresh = normal(10, seed=3)
     as_far = (-model.score_samples(model.window_) >= -model.score_samples(fresh)[:, None]).sum(axis=1)
     np.testing.assert_array_equal(model.p_values(fresh), (1 + as_far) / 31)
+    np.testing.assert_array_equal(model.training_distances_, np.sort(-model.score_samples(model.window_)))
+
+
+def test_a_stream_can_be_watched():
+    """Under a `Watcher` it warms up, raises alarms for rows far away, and ends where the same rows learnt by hand end."""
+    rows = normal(120)
+    rows[100] = 9.0
+    model = IncrementalSVDD(width=4.0, window=40)
+    verdicts = Watcher(model, learn="all", chunk=10, warm_up=40).watch(rows)
+    assert verdicts.alarm[100]
+    assert np.isnan(verdicts.score[:40]).all()
+    np.testing.assert_array_equal(model.window_, rows[-40:])
+    alike(model, SVDD(width=4.0).fit(rows[-40:]))
+
+
+@pytest.mark.parametrize("window", [None, 40])
+def test_nothing_of_a_forgotten_row_stays(window):
+    """After `forget`, neither the saved bytes nor the kernel matrix kept aside hold a number of the rows that are gone."""
+    model = IncrementalSVDD(width=2.0, window=window).fit(normal(40)).partial_fit(normal(3, seed=1))
+    gone = model.window_[[0, 17, 39]]
+    model.forget([0, 17, 39])
+    size, room = len(model.window_), model._spheres._gram._room
+    slots = model._held.order
+    np.testing.assert_array_equal(room[np.ix_(slots, slots)], RBF_OF_2(model.window_, model.window_))
+    assert not room[size:].any()
+    assert not room[:, size:].any()
+    saved = model.to_bytes()
+    assert all(number.tobytes() not in saved for number in gone.ravel())
+    assert all(number.tobytes() in saved for number in model.window_.ravel())
 
 
 # States
@@ -200,6 +231,15 @@ def test_saved_states_go_on_with_the_same_bits(kernel, window):
         assert {each.to_bytes() for each in others} == {model.to_bytes()}
         for each in others:
             np.testing.assert_array_equal(each.score_samples(normal()), model.score_samples(normal()))
+
+
+def test_the_names_of_the_features_are_saved():
+    """Columns of a data frame are known again after `from_bytes`, and other columns are refused."""
+    frame = pd.DataFrame(normal(), columns=list("abc"))
+    restored = IncrementalSVDD.from_bytes(IncrementalSVDD().fit(frame).to_bytes())
+    assert list(restored.feature_names_in_) == list("abc")
+    with pytest.raises(InvalidRowsError, match="feature names"):
+        restored.predict(frame[list("cba")])
 
 
 def test_a_copy_goes_its_own_way():

@@ -102,6 +102,26 @@ def test_a_radius_that_is_left_open_lies_midway():
     assert found._replace(weights=np.full(3, 0.5)).level == 1.0
 
 
+@pytest.mark.parametrize(("width", "rate"), [(0.05, 0.05), (1.0, 0.2), (2.0, 0.05)])
+def test_many_rows_on_the_sphere_are_freed_together(width, rate):
+    """Where most of 400 rows end up on the sphere, as with a narrow kernel, no more than a step for every fourth row is taken."""
+    rows = normal(400, 8)
+    found = solve(RBF(width)(rows, rows), 1.0 / (400 * rate))
+    assert found.is_settled
+    assert len(found.free) > 100
+    assert found.steps <= 100
+
+
+def test_a_solution_is_a_start_that_takes_no_step():
+    """From its own weights a solution is found again at once, with the same bits."""
+    rows = normal(80)
+    K = RBF(2.0)(rows, rows)
+    first = solve(K, 0.1)
+    second = solve(K, 0.1, first.weights)
+    assert second.steps == 0
+    np.testing.assert_array_equal(second.weights, first.weights)
+
+
 def test_a_matrix_that_is_no_kernels_is_refused():
     """A matrix with a negative eigenvalue among the rows on the sphere is a KernelError, not an endless descent."""
     K = np.array([[0.0, 1.0, 0.5], [1.0, 0.0, 1.0], [0.5, 1.0, 0.0]])
@@ -199,6 +219,17 @@ def test_what_cannot_be_is_said():
         SVDD(Polynomial(8)).fit(rows * 1e60)
     with pytest.raises(InvalidRowsError, match="at least 2"):
         SVDD().fit(rows, np.where(np.arange(40) < 39, -1, 1))
+
+
+@pytest.mark.parametrize("kind", [SVDD, OneClassSVM, IncrementalSVDD])
+@pytest.mark.parametrize("kernel", [Polynomial(8), lambda X, Y: (X @ Y.T) ** 8])
+def test_a_row_that_cannot_be_scored_is_named(kind, kernel):
+    """Where k(x, y) overflows while scoring, the message says at which row, and no other row is scored either."""
+    rows = normal(20)
+    model = kind(kernel, alarm_rate=0.2).fit(rows)
+    rows[13] = 1e60
+    with np.errstate(over="ignore"), pytest.raises(KernelError, match="row 13"):
+        model.predict(rows)
 
 
 @pytest.mark.parametrize("kind", [SVDD, IncrementalSVDD])

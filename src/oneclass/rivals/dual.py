@@ -29,7 +29,7 @@ _SNAP = 1e-12
 _ALONG = 0.5
 """Rows that violate their condition by this part of the worst are freed along with it, ..."""
 _GROWTH = 0.5
-"""... up to this part of those that are free. One at a time, 1000 rows that all end up free took 10 s, and so half a second."""
+"""... up to this part of those that are free. One at a time, 1000 rows that all end up free took 10 s; so, half a second."""
 
 _STEPS_PER_ROW = 20
 

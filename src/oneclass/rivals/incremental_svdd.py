@@ -119,6 +119,11 @@ class IncrementalSVDD(Rival):
     # What has been learnt
 
     @property
+    def training_distances_(self) -> Floats:
+        """The distances that the p-values rest on, those of the rows held, in ascending order, shape (n,)."""
+        return self._now.ascending.copy()
+
+    @property
     def window_(self) -> Floats:
         """The rows learnt and not forgotten, oldest first, shape (n, d)."""
         return self._now.rows[self._now.order]

@@ -1,5 +1,6 @@
 """The smallest sphere around the images of most rows: what is asked for, and what has been found. Immutable; scores."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,21 +70,22 @@ class Sphere:
 
     def distances_of_scaled(self, scaled: Floats) -> Floats:
         """d of rows as the kernel sees them."""
-        kernel = self.parameters.kernel
-        return in_blocks(self._measured, scaled, numbers_per_row(kernel, len(self.support)))
+        return measured(self._of_block, scaled, self.parameters.kernel, len(self.support))
 
-    def _measured(self, scaled: Floats) -> Floats:
+    def _of_block(self, scaled: Floats) -> Floats:
         kernel = self.parameters.kernel
-        similarities, own = kernel(scaled, self.support), kernel.diagonal(scaled)
-        if not kernel.is_bounded:
-            require_finite(np.column_stack([similarities, own]))
         # One dot product a row, so that no other row has a say in its rounding.
-        return np.asarray(own - 2.0 * np.vecdot(similarities, self.weights) + self.norm)
+        return np.asarray(kernel.diagonal(scaled) - 2.0 * np.vecdot(kernel(scaled, self.support), self.weights) + self.norm)
 
 
-def numbers_per_row(kernel: Kernel, support: int) -> int:
-    """For `in_blocks`: a function kernel may round differently with the number of rows; asked for one at a time, it cannot."""
-    return support if kernel.is_pairwise else _ONE_AT_A_TIME
+def measured(measure: Callable[[Floats], Floats], scaled: Floats, kernel: Kernel, support: int) -> Floats:
+    """`measure` of each row, block by block; KernelError names the first that is not finite, for there the kernel is not."""
+    # A function kernel may round differently with the number of rows; asked for one at a time, it cannot.
+    numbers_per_row = support if kernel.is_pairwise else _ONE_AT_A_TIME
+    with np.errstate(over="ignore", invalid="ignore"):
+        numbers = in_blocks(measure, scaled, numbers_per_row)
+    require_finite(numbers[:, None])
+    return numbers
 
 
 def sphere_of(parameters: Parameters, scaled: Floats, solution: Solution) -> Sphere:

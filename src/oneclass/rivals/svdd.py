@@ -10,8 +10,8 @@ from oneclass.kernels import RBF, Kernel, is_built_in
 from oneclass.normality import require_finite
 from oneclass.parameters import Parameters, request
 from oneclass.rivals.dual import solve
-from oneclass.rivals.rival import Rival, in_blocks
-from oneclass.rivals.sphere import Sphere, numbers_per_row, sphere_of, terms
+from oneclass.rivals.rival import Rival
+from oneclass.rivals.sphere import Sphere, measured, sphere_of, terms
 from oneclass.sliding import levels_to_the_caller, require_positive_semidefinite
 from oneclass.threads import one_blas_thread
 from oneclass.types import Floats, KernelFunction
@@ -156,10 +156,7 @@ class OneClassSVM(Rival):
         self._ascending = np.sort(self._distances(rows))
 
     def _distances(self, rows: Floats) -> Floats:
-        kernel = self._parameters.kernel
-        return in_blocks(self._measured, self._parameters.scaled(rows), numbers_per_row(kernel, len(self._support)))
+        return measured(self._of_block, self._parameters.scaled(rows), self._parameters.kernel, len(self._support))
 
-    def _measured(self, scaled: Floats) -> Floats:
-        similarities = self._parameters.kernel(scaled, self._support)
-        require_finite(similarities)
-        return -np.asarray(np.vecdot(similarities, self.dual_coef_))
+    def _of_block(self, scaled: Floats) -> Floats:
+        return -np.asarray(np.vecdot(self._parameters.kernel(scaled, self._support), self.dual_coef_))
