@@ -158,6 +158,55 @@ def test_the_automatic_width_is_kept_once_enough_is_learnt():
     assert np.isnan(IncrementalSVDD("linear").fit(rows).width_)
 
 
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1e-6, 1e-3, 1e3, 1e6]))
+def test_units_do_not_matter(seed, unit):
+    """Rows and width in other units have the same weights, automatic parameters or not, and keep them on the way."""
+    rows = normal(60, 2, seed)
+    for given_width in ("auto", 2.0):
+        widths = [given_width, given_width if given_width == "auto" else given_width * unit]
+        here, there = (IncrementalSVDD(width=width, alarm_rate=0.1, window=40) for width in widths)
+        here.fit(rows[:40]).partial_fit(rows[40:]).forget([3, 5])
+        there.fit(unit * rows[:40]).partial_fit(unit * rows[40:]).forget([3, 5])
+        np.testing.assert_allclose(there.weights_, here.weights_, atol=1e-6)
+        assert there.offset_ == pytest.approx(here.offset_, rel=1e-8)
+
+
+def test_the_order_of_forgetting_does_not_matter():
+    """Rows forgotten one by one, all at once, or in another order leave the same sphere; a mask does as well as indices."""
+    start = [IncrementalSVDD(width=2.0, alarm_rate=0.1).fit(normal(50)) for _ in range(4)]
+    for age in (40, 11, 3):
+        start[0].forget(age)
+    for age in (3, 10, 38):
+        start[1].forget([age])
+    start[2].forget([40, 3, 11])
+    start[3].forget(np.isin(np.arange(50), [3, 11, 40]))
+    for each in start:
+        alike(each, SVDD(width=2.0, alarm_rate=0.1).fit(np.delete(normal(50), [3, 11, 40], axis=0)))
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.25, 0.5])
+def test_a_radius_that_is_left_open_follows_the_rows_inside(rate):
+    """Where no row is on the sphere, as with a very wide kernel and whole 1/C, its radius is the batch's after every row."""
+    rows = normal(120, 2)
+    model = IncrementalSVDD(width=500.0, alarm_rate=rate, window=20).fit(rows[:20])
+    was_open = False
+    for row in rows[20:]:
+        model.partial_fit(row[None])
+        was_open = was_open or np.isin(model.weights_, [0.0, model.C_]).all()
+        batch = SVDD(width=500.0, alarm_rate=rate).fit(model.window_)
+        assert model.offset_ == pytest.approx(batch.offset_, rel=1e-7)
+    assert was_open
+
+
+def test_a_long_stream_needs_no_more_memory_than_a_short_one():
+    """The saved state of a window is its rows, two numbers for each and 2 KB, however long the stream was."""
+    model = IncrementalSVDD(width=4.0, window=60).fit(normal(60, 4))
+    for seed in range(40):
+        model.partial_fit(normal(7, 4, seed))
+    assert len(model.to_bytes()) <= 8 * 60 * (4 + 2) + 2000
+    assert len(model._spheres._gram._room) <= 60
+
+
 def test_a_number_for_C_waits_for_rows_enough():
     """Below 1/C rows each has the same weight, 1/n; from then on C is in force. A window that is always smaller is refused."""
     model = IncrementalSVDD(C=0.25).partial_fit(normal(2))
@@ -315,6 +364,52 @@ def test_a_warning_that_is_an_error_leaves_the_detector_as_it_was(monkeypatch):
             model.partial_fit(normal(10, seed=1))
     assert model.to_bytes() == before
     alike(model.partial_fit(normal(10, seed=1)), SVDD(width=2.0).fit(model.window_))
+
+
+class _InterruptingRBF(RBF):
+    """An RBF that is interrupted at its n-th call."""
+
+    calls_left = 10**9
+
+    def __call__(self, X, Y):
+        type(self).calls_left -= 1
+        if type(self).calls_left == 0:
+            raise KeyboardInterrupt
+        return super().__call__(X, Y)
+
+
+@pytest.mark.parametrize("calls", range(1, 5))
+@pytest.mark.parametrize("change", ["learn", "learn many", "forget"])
+def test_an_interrupt_leaves_the_detector_as_it_was(change, calls):
+    """Wherever the kernel is interrupted in mid-call, the state before is whole, and the call can be made again."""
+    todo = {
+        "learn": lambda model: model.partial_fit(normal(4, seed=1) * 2.0),
+        "learn many": lambda model: model.partial_fit(normal(35, seed=1)),
+        "forget": lambda model: model.forget([0, 7, 29]),
+    }[change]
+    model = IncrementalSVDD(_InterruptingRBF(2.0), alarm_rate=0.1, window=30).fit(normal(30))
+    before, twin = model.score_samples(normal()), IncrementalSVDD(RBF(2.0), alarm_rate=0.1, window=30).fit(normal(30))
+    _InterruptingRBF.calls_left = calls
+    try:
+        todo(model)
+    except KeyboardInterrupt:
+        np.testing.assert_array_equal(model.score_samples(normal()), before)
+        np.testing.assert_array_equal(model.window_, normal(30))
+        todo(model)
+    _InterruptingRBF.calls_left = 10**9
+    alike(model, todo(twin))
+    alike(model.partial_fit(normal(2, seed=5)), twin.partial_fit(normal(2, seed=5)))
+
+
+def test_cells_that_are_no_numbers_are_refused_before_anything_is_learnt():
+    """Text, NaN and rows of another width are named, for a new detector as well, which then has learnt nothing."""
+    for wrong in ([["one", "two"]], [[np.nan, 1.0]], [[1.0], [2.0, 3.0]], []):
+        model = IncrementalSVDD()
+        with pytest.raises(InvalidRowsError):
+            model.partial_fit(wrong)
+        assert not hasattr(model, "n_features_in_")
+    with pytest.raises(InvalidRowsError, match="features"):
+        IncrementalSVDD().fit(normal()).partial_fit(normal(3, 2))
 
 
 def test_rows_labelled_minus_one_are_passed_over():

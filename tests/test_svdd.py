@@ -240,6 +240,33 @@ def test_what_does_not_converge_says_so(kind, monkeypatch):
         kind().fit(normal())
 
 
+def test_p_values_count_training_distances():
+    """A p-value is (1 + training rows at least as far out) / (n + 1), and falls as rows lie farther out."""
+    model, fresh = SVDD(alarm_rate=0.1).fit(normal()), normal(20, seed=1)
+    as_far = (-model.score_samples(normal()) >= -model.score_samples(fresh)[:, None]).sum(axis=1)
+    np.testing.assert_array_equal(model.p_values(fresh), (1 + as_far) / 61)
+    np.testing.assert_array_equal(model.training_distances_, np.sort(-model.score_samples(normal())))
+
+
+def test_rows_on_the_sphere_are_accepted():
+    """A row with a weight between 0 and C is as far from the centre as the radius, and never an alarm by rounding."""
+    for seed in range(20):
+        rows = normal(80, 2, seed)
+        model = SVDD(alarm_rate=0.1).fit(rows)
+        is_free = (model.weights_ > 0.0) & (model.weights_ < model.C_)
+        decision = model.decision_function(rows)
+        assert (model.predict(rows)[is_free] == 1).all()
+        assert (np.abs(decision[is_free]) < 1e-10).all()
+        assert (decision[model.weights_ == 0.0] >= -1e-10).all()
+
+
+def test_a_higher_rate_makes_the_sphere_smaller():
+    """The radius falls as more rows may lie outside, and so does the largest weight."""
+    models = [SVDD(width=2.0, alarm_rate=rate).fit(normal(100)) for rate in (0.05, 0.1, 0.3, 0.6, 0.9)]
+    assert (np.diff([-model.offset_ for model in models]) < 0.0).all()
+    assert (np.diff([model.C_ for model in models]) < 0.0).all()
+
+
 # The one-class SVM
 
 
@@ -268,6 +295,16 @@ def test_sphere_and_plane_flag_the_same_rows():
     sphere, plane = SVDD(alarm_rate=0.13).fit(rows), OneClassSVM(alarm_rate=0.13, tol=1e-9).fit(rows)
     is_clear = np.abs(sphere.decision_function(fresh)) > 1e-6
     np.testing.assert_array_equal(sphere.predict(fresh)[is_clear], plane.predict(fresh)[is_clear])
+
+
+def test_parameters_of_the_machine_are_checked():
+    """A width, a rate or a kernel outside its range is named before libsvm sees it, and a failed fit leaves nothing behind."""
+    for wrong in ({"width": -1.0}, {"alarm_rate": 0.0}, {"kernel": "none"}, {"tol": -1.0}):
+        model = OneClassSVM(**wrong)
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            model.fit(normal())
+        assert not hasattr(model, "offset_")
+        assert not hasattr(model, "n_features_in_")
 
 
 def test_a_machine_that_is_stopped_early_says_so():
