@@ -202,7 +202,7 @@ class SlidingModel:
         kernel = parameters.kernel(scaled, scaled)
         require_finite(kernel, first)
         if not is_built_in(parameters.kernel):
-            _require_positive_semidefinite(kernel, parameters)
+            require_positive_semidefinite(kernel, parameters)
         ridge = parameters.ridge(len(rows))  # equations (9) and (10), lines 1 and 2
         return _Step(ring, rows, scaled, parameters, ridge, slots, kernel, is_continued=False, chosen_from=chosen_from)
 
@@ -297,12 +297,12 @@ class SlidingModel:
             f"{size} rows are too few for alarm_rate={self.request.alarm_rate}: no leave-one-out p-value of {size} rows is that "
             f"small, so no row will be flagged before {needed} rows are learnt (the threshold is infinite until then)",
             NoAlarmWarning,
-            stacklevel=_levels_to_the_caller(),
+            stacklevel=levels_to_the_caller(),
         )
         self.has_warned = True
 
 
-def _levels_to_the_caller() -> int:
+def levels_to_the_caller() -> int:
     """How far up the stack the first line is that is not of this package: a warning is the caller's concern."""
     # warnings.warn can skip a package by itself from Python 3.12 on.
     frame, levels = inspect.currentframe(), 0
@@ -332,7 +332,7 @@ def _kernel_rows(now: Normality, scaled: Floats, slots: Parts, judged: Judgement
     return rows[:, :size]
 
 
-def _require_positive_semidefinite(kernel: Floats, parameters: Parameters) -> None:
+def require_positive_semidefinite(kernel: Floats, parameters: Parameters) -> None:
     """What is taken on trust of the built-in kernels is looked at in a user's."""
     size = float(np.abs(kernel).max()) or 1.0
     if float(np.abs(kernel - kernel.T).max()) > 1e-8 * size:
