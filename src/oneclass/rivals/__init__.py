@@ -10,6 +10,7 @@
 from oneclass.errors import InvalidParameterError
 from oneclass.rivals.autoencoder import AutoEncoder
 from oneclass.rivals.densities import Gaussian, NaiveParzen, Parzen
+from oneclass.rivals.incremental_svdd import IncrementalSVDD
 from oneclass.rivals.kernel_elm import AAKELM, GOCELM, OCKELM
 from oneclass.rivals.kernel_pca import OnlineKernelPCA
 from oneclass.rivals.minimax import MinimaxProbability
@@ -19,18 +20,22 @@ from oneclass.rivals.random_features import RandomFeatureBoundary, RandomFeature
 from oneclass.rivals.refitted import Refitted
 from oneclass.rivals.rival import Rival
 from oneclass.rivals.subspaces import PCA
+from oneclass.rivals.svdd import SVDD, OneClassSVM
 
 __all__ = [
     "AAKELM",
     "GOCELM",
     "OCKELM",
     "PCA",
+    "SVDD",
     "AutoEncoder",
     "Gaussian",
+    "IncrementalSVDD",
     "KMeans",
     "KNearest",
     "MinimaxProbability",
     "NaiveParzen",
+    "OneClassSVM",
     "OnlineKernelPCA",
     "Parzen",
     "RandomFeatureBoundary",
@@ -42,11 +47,14 @@ __all__ = [
 
 PAPER_NAMES: dict[str, type[Rival]] = {
     "knndd": KNearest,
+    "svdd": SVDD,
+    "OCSVM": OneClassSVM,
     "kmeans_dd": KMeans,
     "parzen_dd": Parzen,
     "nparzen_dd": NaiveParzen,
     "pca_dd": PCA,
     "mpm_dd": MinimaxProbability,
+    "incsvdd": IncrementalSVDD,
     "som_dd": SelfOrganisingMap,
     "autoenc_dd": AutoEncoder,
     "gauss_dd": Gaussian,
