@@ -468,6 +468,40 @@ def test_a_rival_can_be_watched():
     assert (verdicts.p_value[verdicts.state == "watching"] > 0).all()
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: rivals.IncrementalSVDD(window=60),
+        lambda: rivals.OnlineKernelPCA(window=60),
+        lambda: rivals.Refitted(rivals.KNearest(k=5), window=60),
+        lambda: rivals.Refitted(LocalOutlierFactor(novelty=True), window=60),
+    ],
+    ids=["IncrementalSVDD", "OnlineKernelPCA", "KNearest", "LocalOutlierFactor"],
+)
+def test_a_watched_rival_survives_any_cut_and_save(make, tmp_path):
+    """Verdicts have the same bits however the rows are cut into calls, and when watcher and rival go through bytes in between."""
+    X = normal(230, features=2)
+    whole, cut = oc.Watcher(make(), chunk=20), oc.Watcher(make(), chunk=20)
+    expected, parts = whole.watch(X).to_dict(), []
+    for start, stop in ((0, 1), (1, 75), (75, 90), (90, 163), (163, 230)):
+        parts.append(cut.watch(X[start:stop]).to_dict())
+        cut = oc.Watcher.from_bytes(cut.to_bytes())
+    for name, column in expected.items():
+        np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), column, err_msg=name)
+    assert cut.to_bytes() == whole.to_bytes()
+    whole.model.save(tmp_path / "rival")
+    np.testing.assert_array_equal(oc.load(tmp_path / "rival").score_samples(X), whole.model.score_samples(X))
+
+
+def test_a_watched_detector_that_is_code_is_handed_in_again():
+    """A watcher round a Refitted round a stranger says what it needs."""
+    watcher = oc.Watcher(rivals.Refitted(Foreign(), window=60))
+    watcher.watch(normal(100))
+    with pytest.raises(StateError, match="detector=Foreign"):
+        oc.Watcher.from_bytes(watcher.to_bytes())
+    assert oc.Watcher.from_bytes(watcher.to_bytes(), detector=Foreign()).to_bytes() == watcher.to_bytes()
+
+
 # Names
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from oneclass.errors import InvalidParameterError, StateError
 from oneclass.kernels import Kernel
 from oneclass.learners import Judged, learner_for
-from oneclass.loading import KINDS, model_from_bytes
+from oneclass.loading import HOMES, can_be_read_back, model_from_bytes
 from oneclass.normality import counted_from
 from oneclass.policies import Policy, policy_for
 from oneclass.rowwise import Trace
@@ -148,8 +148,8 @@ class Watcher:
 
     def to_bytes(self) -> bytes:
         """The watcher with its model and the rows that wait, without pickle."""
-        if KINDS.get(type(self.model).__name__) is not type(self.model):
-            raise StateError(f"{self.model!r} cannot be saved with its watcher, which can only bring back {', '.join(KINDS)}")
+        if not can_be_read_back(self.model):
+            raise StateError(f"{self.model!r} cannot be saved with its watcher, which can only bring back {', '.join(HOMES)}")
         values = {
             "learn": self.learn if isinstance(self.learn, str) else None,
             **{name: getattr(self, name) for name in ("chunk", "warm_up", *_COUNTS)},
@@ -161,8 +161,18 @@ class Watcher:
 
     @classmethod
     @readable()
-    def from_bytes(cls, data: bytes, *, kernel: KernelFunction | Kernel | None = None, learn: Policy | None = None) -> Self:
-        """The watcher that `to_bytes` saved. A kernel function and a policy of one's own are code, and must be handed in again."""
+    def from_bytes(
+        cls,
+        data: bytes,
+        *,
+        kernel: KernelFunction | Kernel | None = None,
+        detector: Any = None,
+        learn: Policy | None = None,
+    ) -> Self:
+        """The watcher that `to_bytes` saved.
+
+        What was code must be handed in again: a kernel function, the detector inside a `Refitted`, a policy of one's own.
+        """
         envelope = Envelope.from_bytes(data)
         if envelope.kind != "Watcher":
             raise StateError(f"this is the saved state of a {envelope.kind}, not of a Watcher")
@@ -170,7 +180,9 @@ class Watcher:
         policy = values["learn"] if learn is None else learn
         if policy is None:
             raise StateError("this watcher was saved with a policy of its own, which is code: from_bytes(data, learn=policy)")
-        watcher = cls(model_from_bytes(envelope.parts["model"], kernel=kernel), policy, values["chunk"], values["warm_up"])
+        watcher = cls(
+            model_from_bytes(envelope.parts["model"], kernel=kernel, detector=detector), policy, values["chunk"], values["warm_up"]
+        )
         for name in _COUNTS:
             setattr(watcher, name, values[name])
         require_claims({"counts are counts": all(is_count(values[name]) for name in ("_seen", "_in_chunk"))})

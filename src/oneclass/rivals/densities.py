@@ -2,7 +2,6 @@
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import logsumexp
 
 from oneclass.errors import InvalidParameterError
 from oneclass.loops import squared_distances
@@ -123,7 +122,10 @@ class NaiveParzen(_Density):
 def _log_density(rows: Floats, centres: Floats, width: float) -> Floats:
     exponents = squared_distances(rows, centres, -0.5 / width**2)
     d = int(rows.shape[1])
-    bumps: Floats = logsumexp(exponents, axis=1)
+    # scipy.special.logsumexp, without its copies: the largest exponent is taken out, so that one bump at least is left.
+    largest = exponents.max(axis=1)
+    exponents -= largest[:, None]
+    bumps = np.log(np.exp(exponents, out=exponents).sum(axis=1)) + largest
     return np.asarray(bumps - (np.log(len(centres)) + d * (np.log(width) + 0.5 * np.log(2.0 * np.pi))))
 
 

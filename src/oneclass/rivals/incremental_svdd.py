@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 from dataclasses import replace
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from oneclass.rivals.rival import Rival
 from oneclass.rivals.sliding_sphere import Held, SlidingSphere
 from oneclass.rivals.sphere import terms
 from oneclass.saved import model_from_envelope, model_to_envelope
-from oneclass.state import Envelope, readable
+from oneclass.state import Envelope, readable, write_file
 from oneclass.threshold import p_values
 from oneclass.types import Floats, KernelFunction
 from oneclass.validation import checked_indices, checked_rows, learnable, require_rows, unchanged_on_error
@@ -161,6 +162,10 @@ class IncrementalSVDD(Rival):
             values["held"] = self._held.to_values()
             arrays = self._held.to_arrays()
         return replace(envelope, values=values, arrays=arrays).to_bytes()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write `to_bytes()` to a file: all of it or, if that fails, nothing; read it with `oneclass.load`."""
+        write_file(path, self.to_bytes())
 
     @classmethod
     def from_bytes(cls, data: bytes, *, kernel: KernelFunction | Kernel | None = None) -> Self:

@@ -1,12 +1,13 @@
 """Rivals that keep a window of rows: what is learnt is a function of those rows, learnt anew whenever they change."""
 
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 
 from oneclass.errors import NotLearntError, StateError
 from oneclass.rivals.rival import Rival
-from oneclass.state import Envelope, readable
+from oneclass.state import Envelope, readable, write_file
 from oneclass.types import Floats
 from oneclass.validation import (
     checked_indices,
@@ -100,6 +101,10 @@ class RefittedRival(SlidingRival):
             "feature_names": None if names is None else [str(name) for name in names],
         }
         return Envelope(type(self).__name__, values, {"window": self._window} if hasattr(self, "_window") else {}).to_bytes()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write `to_bytes()` to a file: all of it or, if that fails, nothing; read it with `oneclass.load`."""
+        write_file(path, self.to_bytes())
 
     @classmethod
     @readable()
