@@ -368,6 +368,12 @@ def test_a_network_that_has_not_settled_says_so():
         rivals.AutoEncoder(steps=3).fit(normal(60))
 
 
+def test_centres_that_still_move_say_so():
+    """Too few steps of Lloyd's iteration: ConvergenceWarning with what to change."""
+    with pytest.warns(ConvergenceWarning, match="after 1 steps: raise steps"):
+        rivals.KMeans(steps=1).fit(normal(200))
+
+
 def test_a_half_space_that_cannot_hold_says_so():
     """Where uncertainty leaves no half-space: ConvergenceWarning, and scores that still rise with normality."""
     model = rivals.MinimaxProbability(mean_uncertainty=1e3)

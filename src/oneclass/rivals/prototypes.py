@@ -1,9 +1,11 @@
 """Rivals that keep a few typical rows: d(x) is how far the nearest of them is."""
 
+import warnings
 from typing import Literal
 
 import numpy as np
 from sklearn.cluster import KMeans as Lloyd
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
@@ -18,8 +20,9 @@ from oneclass.validation import checked_number, checked_whole
 class KMeans(Rival):
     """k centres amid the rows; d(x) is the distance to the nearest one, not squared. kmeans_dd of dd_tools.
 
-    Lloyd's iteration of scikit-learn, until no row changes its centre, the best of `restarts` from k-means++. `start`: k rows to
-    begin at instead. At most as many centres as there are different rows. Costs n k d a step to fit and k d a row to score.
+    Lloyd's iteration of scikit-learn, until no row changes its centre (ConvergenceWarning if `steps` steps are not enough), the
+    best of `restarts` from k-means++. `start`: k rows to begin at instead. At most as many centres as there are different rows.
+    Costs n k d a step to fit and k d a row to score.
 
     >>> import numpy as np
     >>> model = KMeans(k=3).fit(np.random.default_rng(0).normal(size=(100, 2)))
@@ -33,6 +36,7 @@ class KMeans(Rival):
         k: int = 5,
         start: Floats | None = None,
         restarts: int = 3,
+        steps: int = 1000,
         alarm_rate: float = 0.05,
         threshold: Literal["training", "held-out"] = "held-out",
         random_state: Seed = 0,
@@ -40,6 +44,7 @@ class KMeans(Rival):
         self.k = k
         self.start = start
         self.restarts = restarts
+        self.steps = steps
         self.alarm_rate = alarm_rate
         self.threshold = threshold
         self.random_state = random_state
@@ -47,17 +52,21 @@ class KMeans(Rival):
     def _learn(self, rows: Floats) -> Floats:
         k = checked_whole("k", self.k, at_least=1, hint="centres")
         restarts = checked_whole("restarts", self.restarts, at_least=1, hint="runs of which the best is kept")
+        steps = checked_whole("steps", self.steps, at_least=1, hint="of Lloyd's iteration")
         centre = rows.mean(axis=0)  # squares of what is near the origin lose least
         if self.start is None:
             k = min(k, len(np.unique(rows, axis=0)))
-            lloyd = Lloyd(k, n_init=restarts, max_iter=1000, tol=0.0, random_state=check_random_state(self.random_state))
+            lloyd = Lloyd(k, n_init=restarts, max_iter=steps, tol=0.0, random_state=check_random_state(self.random_state))
         else:
             start = check_array(self.start, dtype=np.float64)
             if start.shape != (k, rows.shape[1]):
                 raise InvalidParameterError(f"start has shape {start.shape}: give {k} rows of {rows.shape[1]} features")
-            lloyd = Lloyd(k, init=start - centre, n_init=1, max_iter=1000, tol=0.0)
-        with one_openmp_thread(len(rows)):
+            lloyd = Lloyd(k, init=start - centre, n_init=1, max_iter=steps, tol=0.0)
+        with one_openmp_thread(len(rows)), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # said below, in the words of this class
             self.centres_: Floats = lloyd.fit(rows - centre).cluster_centers_ + centre
+        if lloyd.n_iter_ >= steps:
+            warnings.warn(f"rows still changed their centres after {steps} steps: raise steps", ConvergenceWarning, stacklevel=4)
         return self._distances(rows)
 
     def _distances(self, rows: Floats) -> Floats:
