@@ -213,6 +213,21 @@ def load() -> str:
     return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
 
 
+def surroundings(started: float) -> dict[str, object]:
+    """What a page says of when and where it was made."""
+    return {
+        "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "elapsed": time.perf_counter() - started,
+        "cpu": cpu_name(),
+        "cores": os.cpu_count(),
+        "load_after": load(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "sklearn": sklearn.__version__,
+    }
+
+
 PAGE = """# How fast the engine is
 
 Made by `python benchmarks/engine.py{flags}` on {date} in {elapsed:.0f} s; {cpu}, {cores} cores, load {load_before} at the beginning
@@ -247,16 +262,8 @@ def page(findings: list[Finding], times: list[str], started: float, load_before:
     columns = [f"{name}, {rule}" for rule in RULES for name in ("naive", "watch", "partial_fit", "learn")]
     return PAGE.format(
         flags=flags,
-        date=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        elapsed=time.perf_counter() - started,
-        cpu=cpu_name(),
-        cores=os.cpu_count(),
+        **surroundings(started),
         load_before=load_before,
-        load_after=load(),
-        python=platform.python_version(),
-        numpy=np.__version__,
-        scipy=scipy.__version__,
-        sklearn=sklearn.__version__,
         features=FEATURES,
         rate=ALARM_RATE,
         slack=f"\nA must of the clock counts as missed only beyond {QUICK_SLACK:g} of it in this short form." if is_quick else "",

@@ -9,21 +9,17 @@ instead, unless --out is given.
 
 import argparse
 import os
-import platform
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import numpy as np
-import scipy
-import sklearn
-from engine import ROOT, cpu_name, interleaved, load, seconds, write
+from engine import ROOT, interleaved, load, seconds, surroundings, write
 from footprint import Finding, compared
 from sklearn.svm import OneClassSVM
 
@@ -167,16 +163,8 @@ def page(findings: list[Finding], times: list[str], started: float, load_before:
     columns = list(costs(CASES[0]))
     return PAGE.format(
         flags=" --quick" if is_quick else "",
-        date=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        elapsed=time.perf_counter() - started,
-        cpu=cpu_name(),
-        cores=os.cpu_count(),
+        **surroundings(started),
         load_before=load_before,
-        load_after=load(),
-        python=platform.python_version(),
-        numpy=np.__version__,
-        scipy=scipy.__version__,
-        sklearn=sklearn.__version__,
         width=WIDTH,
         features=FEATURES,
         tolerance=TOLERANCE,

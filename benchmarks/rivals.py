@@ -8,11 +8,9 @@ taken to 10,000 rows. --quick runs the smallest size once, and prints.
 
 import argparse
 import os
-import platform
 import time
 import warnings
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,14 +18,11 @@ for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import numpy as np
-import scipy
-import sklearn
+from engine import ROOT, surroundings
 from sklearn.ensemble import IsolationForest
 from sklearn.exceptions import ConvergenceWarning
 
 from oneclass import rivals
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 class Size(NamedTuple):
@@ -81,8 +76,8 @@ def readable(seconds: float) -> str:
 
 PAGE = """# How long every classifier takes
 
-Made by `python benchmarks/rivals.py` on {date} in {elapsed:.0f} s; {cores} cores, Python {python}, NumPy {numpy}, SciPy {scipy},
-scikit-learn {sklearn}; one thread.
+Made by `python benchmarks/rivals.py` on {date} in {elapsed:.0f} s; {cpu}, {cores} cores; Python {python},
+NumPy {numpy}, SciPy {scipy}, scikit-learn {sklearn}; one thread.
 
 Each classifier with its default parameters on standard normal rows, n × d; as many fresh rows are scored as were learnt. The
 shortest of up to five repetitions. Absolute times carry over to no other machine; the order of magnitude does. Where the fit costs
@@ -109,13 +104,7 @@ def main() -> None:
         lines.append(f"| {type(detector).__name__} | " + " | ".join(found) + " |")
         print(lines[-1], flush=True)
     text = PAGE.format(
-        date=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        elapsed=time.perf_counter() - started,
-        cores=os.cpu_count(),
-        python=platform.python_version(),
-        numpy=np.__version__,
-        scipy=scipy.__version__,
-        sklearn=sklearn.__version__,
+        **surroundings(started),
         columns=" | ".join(f"{what} {size}" for size in sizes for what in ("fit", "score")),
         rules="|".join(["---"] * (2 * len(sizes))),
         lines="\n".join(lines),

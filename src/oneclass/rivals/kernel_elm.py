@@ -13,7 +13,7 @@ from oneclass.kernels import Kernel
 from oneclass.model import KernelModel
 from oneclass.parameters import request
 from oneclass.reconstruction import KernelReconstruction
-from oneclass.rivals.rival import Rival, in_blocks
+from oneclass.rivals.rival import OnParameters, Rival, in_blocks
 from oneclass.threshold import leave_one_out_threshold, training_threshold
 from oneclass.types import Floats, KernelFunction
 from oneclass.validation import checked_number, checked_whole
@@ -119,7 +119,7 @@ class AAKELM(_KernelELM):
     _threshold_rules = ("training", "mean-deviation", "feature-count", "leave-one-out")
 
 
-class GOCELM(Rival):
+class GOCELM(OnParameters, Rival):
     """The boundary model with a second ridge, on differences between rows that belong together (Iosifidis et al. 2017).
 
     d(x) = |k(x)ᵀβ - 1|, β = (K + (ρ/C) S K + I/C)⁻¹ 1. S says which rows belong together. `scatter` "laplacian": the Laplacian of
@@ -186,16 +186,6 @@ class GOCELM(Rival):
         return training_threshold(ascending, rate)
 
     @property
-    def width_(self) -> float:
-        """The width in force."""
-        return self._parameters.width
-
-    @property
     def C_(self) -> float:
         """The regularisation in force."""
         return self._parameters.C
-
-    @property
-    def scale_(self) -> Floats:
-        """What each feature is divided by before the kernel sees it."""
-        return self._parameters.scale.copy()

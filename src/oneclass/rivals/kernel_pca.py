@@ -7,7 +7,7 @@ from scipy.linalg import eigh
 
 from oneclass.errors import InvalidParameterError
 from oneclass.parameters import request
-from oneclass.rivals.rival import in_blocks
+from oneclass.rivals.rival import OnParameters, in_blocks
 from oneclass.rivals.sliding_rival import RefittedRival
 from oneclass.rivals.subspaces import checked_components, kept_directions
 from oneclass.threshold import training_threshold
@@ -17,7 +17,7 @@ _SMALLEST = 1e-10
 """Directions with so small a share of the largest variance are rounding."""
 
 
-class OnlineKernelPCA(RefittedRival):
+class OnlineKernelPCA(OnParameters, RefittedRival):
     """What of a row lies outside the directions that the window spreads in, in feature space; OKPCA of the paper.
 
     d(x) = k(x, x) - (2/n) Σᵢ k(x, xᵢ) + (1/n²) Σᵢⱼ k(xᵢ, xⱼ) - Σₗ fₗ(x)², fₗ the projections on the leading directions of the
@@ -85,13 +85,3 @@ class OnlineKernelPCA(RefittedRival):
 
     def _threshold(self, ascending: Floats, rate: float) -> float:
         return training_threshold(ascending, rate)
-
-    @property
-    def width_(self) -> float:
-        """The width in force."""
-        return self._parameters.width
-
-    @property
-    def scale_(self) -> Floats:
-        """What each feature is divided by before the kernel sees it."""
-        return self._parameters.scale.copy()

@@ -10,13 +10,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from oneclass.kernels import RBF
 from oneclass.parameters import Parameters, request
-from oneclass.rivals.rival import Rival, in_blocks
+from oneclass.rivals.rival import OnParameters, Rival, in_blocks
 from oneclass.threshold import midway_density
 from oneclass.types import Floats
 from oneclass.validation import checked_number
 
 
-class MinimaxProbability(Rival):
+class MinimaxProbability(OnParameters, Rival):
     """The half-space that keeps most of the rows in the worst case that their mean and covariance in feature space allow; mpm_dd.
 
     d(x) = -Σ γᵢ k(x, xᵢ), γ = t / (ξ(ξ - κ - ν)), t = (M + λI)⁻¹ k̄, ξ = √(k̄ᵀt), M = LᵀL + ρK, L = (K - 1k̄ᵀ)/√n, k̄ the column
@@ -81,16 +81,6 @@ class MinimaxProbability(Rival):
 
     def _threshold(self, ascending: Floats, rate: float) -> float:
         return -midway_density(-ascending[::-1], rate, is_logarithmic=True)
-
-    @property
-    def width_(self) -> float:
-        """The width in force."""
-        return self._parameters.width
-
-    @property
-    def scale_(self) -> Floats:
-        """What each feature is divided by before the kernel sees it."""
-        return self._parameters.scale.copy()
 
 
 def _parameters(width: object, alarm_rate: object, rows: Floats) -> Parameters:

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
 
 from oneclass.errors import InvalidParameterError, NotLearntError
+from oneclass.parameters import Parameters
 from oneclass.threads import one_blas_thread
 from oneclass.threshold import leave_one_out_threshold, midway_threshold, p_values
 from oneclass.types import Floats, Ints
@@ -117,6 +118,22 @@ class Rival(OutlierMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "offset_")
+
+
+class OnParameters:
+    """Shows the kernel parameters in force, of a rival that keeps them as `_parameters`."""
+
+    _parameters: Parameters
+
+    @property
+    def width_(self) -> float:
+        """The width in force; NaN for a kernel without one."""
+        return self._parameters.width
+
+    @property
+    def scale_(self) -> Floats:
+        """What each feature is divided by before the kernel sees it."""
+        return self._parameters.scale.copy()
 
 
 def in_blocks(measure: Callable[[Floats], Floats], rows: Floats, numbers_per_row: int) -> Floats:
