@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from oneclass import KernelBoundary, Watcher
 from oneclass.factor import BLOCK, ONE_BLOCK_UP_TO, Factor, IndefiniteError, block_size
 from oneclass.inverse import RingInverse
-from oneclass.threads import FEW_ROWS, one_blas_thread
+from oneclass.threads import one_blas_thread
 from oneclass.window import Ring, overwritten
 
 
@@ -231,23 +231,23 @@ def blas_threads():
     return {library["filepath"]: library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
 
-@pytest.mark.parametrize(("rows", "limited"), [(0, True), (FEW_ROWS, True), (FEW_ROWS + 1, False)])
-def test_blas_is_held_to_one_thread(rows, limited):
-    """BLAS has one thread inside the context, with more than 512 rows what it had before; afterwards it always has that again."""
+def test_blas_is_held_to_one_thread():
+    """BLAS has one thread inside the context, nested or not; afterwards what it had before."""
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
         assert set(before.values()) == {2}
-        with one_blas_thread(rows):
-            assert set(blas_threads().values()) == ({1} if limited else {2})
-            with one_blas_thread(rows):
-                assert set(blas_threads().values()) == ({1} if limited else {2})
+        with one_blas_thread():
+            assert set(blas_threads().values()) == {1}
+            with one_blas_thread():
+                assert set(blas_threads().values()) == {1}
+            assert set(blas_threads().values()) == {1}
         assert blas_threads() == before
 
 
 def test_threads_are_given_back_after_an_error():
     """An exception inside the context does not leave the process on one thread."""
     with threadpool_limits(2, user_api="blas"):
-        with pytest.raises(KeyError), one_blas_thread(10):
+        with pytest.raises(KeyError), one_blas_thread():
             raise KeyError
         assert set(blas_threads().values()) == {2}
 
@@ -258,7 +258,7 @@ def in_another_thread(work):
 
 
 def inside_and_after():
-    with one_blas_thread(10):
+    with one_blas_thread():
         inside = set(blas_threads().values())
     return inside, set(blas_threads().values())
 
@@ -275,13 +275,13 @@ def test_the_last_of_several_threads_gives_blas_back():
     entered, may_leave = Event(), Event()
 
     def other():
-        with one_blas_thread(10):
+        with one_blas_thread():
             entered.set()
             assert may_leave.wait(60)
         return set(blas_threads().values())
 
     with threadpool_limits(2, user_api="blas"), ThreadPoolExecutor(1) as pool:
-        with one_blas_thread(10):
+        with one_blas_thread():
             found = pool.submit(other)
             assert entered.wait(60)
         assert set(blas_threads().values()) == {1}
@@ -297,7 +297,7 @@ def test_limits_of_others_go_on_working():
         with threadpool_limits(1, user_api="blas"):
             return set(blas_threads().values())
 
-    with one_blas_thread(10):
+    with one_blas_thread():
         pass
     assert in_another_thread(limited) == {1}
 

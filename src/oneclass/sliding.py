@@ -284,22 +284,24 @@ class SlidingModel:
         trained = in_window(self.framework, step.ridge, beta) if self.request.threshold == "training" else None
         threshold = threshold_of(left_out, trained, self.request.alarm_rate)
         if threshold == np.inf and not self.has_warned:
-            self._warn(step.ring.size)
+            warn_of_no_alarm(step.ring.size, self.request.alarm_rate)
+            self.has_warned = True
         beta = np.ascontiguousarray(beta)
         self.now = Normality(
             self.framework, step.parameters, step.ring, step.rows, step.scaled, step.ridge, beta, threshold, left_out
         )
         self.chosen_from = step.chosen_from
 
-    def _warn(self, size: int) -> None:
-        needed = int(np.ceil(1.0 / self.request.alarm_rate)) - 1
-        warnings.warn(
-            f"{size} rows are too few for alarm_rate={self.request.alarm_rate}: no leave-one-out p-value of {size} rows is that "
-            f"small, so no row will be flagged before {needed} rows are learnt (the threshold is infinite until then)",
-            NoAlarmWarning,
-            stacklevel=levels_to_the_caller(),
-        )
-        self.has_warned = True
+
+def warn_of_no_alarm(size: int, alarm_rate: float) -> None:
+    """NoAlarmWarning: so few rows cannot give a p-value as small as the alarm rate."""
+    needed = int(np.ceil(1.0 / alarm_rate)) - 1
+    warnings.warn(
+        f"{size} rows are too few for alarm_rate={alarm_rate}: no leave-one-out p-value of {size} rows is that small, so no row "
+        f"will be flagged before {needed} rows are learnt (the threshold is infinite until then)",
+        NoAlarmWarning,
+        stacklevel=levels_to_the_caller(),
+    )
 
 
 def levels_to_the_caller() -> int:

@@ -93,9 +93,9 @@ def one_openmp_thread(rows: int) -> Iterator[None]:
 
 
 @contextmanager
-def one_blas_thread(rows: int = 0) -> Iterator[None]:
-    """A context in which BLAS uses one thread; with more than 512 `rows` it is left alone. Nested, it does nothing."""
-    if rows > FEW_ROWS or getattr(_here, "is_inside", False):
+def one_blas_thread() -> Iterator[None]:
+    """A context in which BLAS uses one thread. Nested, it does nothing."""
+    if getattr(_here, "is_inside", False):
         yield
         return
     libraries = _blas().per_thread

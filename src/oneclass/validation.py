@@ -221,11 +221,12 @@ def require_rows(rows: Floats, at_least: int) -> None:
         )
 
 
-def checked_number(name: str, value: object, *, above: float = 0.0, below: float = np.inf, hint: str) -> float:
-    """A parameter that is a number between two others, ends not included, as a float."""
+def checked_number(name: str, value: object, *, below: float = np.inf, takes_zero: bool = False, hint: str) -> float:
+    """A parameter that is a number above 0, or 0 itself if it `takes_zero`, and below another, as a float."""
     is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not is_number or not above < value < below:  # type: ignore[operator]  # a number, as just checked
-        bounds = f"above {above:g}" if below == np.inf else f"above {above:g} and below {below:g}"
+    if not is_number or not (0 < value < below or (takes_zero and value == 0)):  # type: ignore[operator]  # a number, as just checked
+        least = "of at least 0" if takes_zero else "above 0"
+        bounds = least if below == np.inf else f"{least} and below {below:g}"
         raise InvalidParameterError(f"{name}={value!r}: give a finite number {bounds} ({hint})")
     return float(value)  # type: ignore[arg-type]  # a number, as just checked
 

@@ -42,7 +42,6 @@ __all__ = [
     "RandomFeatureReconstruction",
     "Refitted",
     "SelfOrganisingMap",
-    "by_name",
 ]
 
 PAPER_NAMES: dict[str, type[Rival]] = {
@@ -63,7 +62,9 @@ PAPER_NAMES: dict[str, type[Rival]] = {
     "OKPCA": OnlineKernelPCA,
     "GOCELM": GOCELM,
     "OCELM": RandomFeatureBoundary,
+    "OS-OCELM": RandomFeatureBoundary,
     "AAELM": RandomFeatureReconstruction,
+    "OS-AAELM": RandomFeatureReconstruction,
 }
 """The classes by the names that the paper's tables have for them."""
 

@@ -9,6 +9,7 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.utils import check_random_state
 
 from oneclass.rivals.rival import Rival
+from oneclass.sliding import levels_to_the_caller
 from oneclass.tuning import scale_of
 from oneclass.types import Floats, Seed
 from oneclass.validation import checked_number, checked_whole
@@ -51,7 +52,7 @@ class AutoEncoder(Rival):
         d = rows.shape[1]
         hidden = max(1, min(5, d // 2)) if self.hidden is None else checked_whole("hidden", self.hidden, at_least=1, hint="nodes")
         steps = checked_whole("steps", self.steps, at_least=1, hint="of L-BFGS")
-        decay = checked_number("decay", self.decay, above=-1e-300, hint="0 or more")
+        decay = checked_number("decay", self.decay, takes_zero=True, hint="0 or more")
         self.location_, self.scale_ = rows.mean(axis=0), scale_of(rows)
         scaled = self._scaled(rows)
         network = MLPRegressor(
@@ -63,14 +64,15 @@ class AutoEncoder(Rival):
             max_fun=20 * steps,
             random_state=check_random_state(self.random_state),
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # said below, in the words of this class
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", ConvergenceWarning)  # said below, in the words of this class
             self._network = network.fit(scaled, scaled.ravel() if d == 1 else scaled)
-        if network.n_iter_ >= steps:
+        if said:
             warnings.warn(
-                f"the network had not settled after {steps} steps: raise steps, or decay={decay:g}",
+                f"the network had not settled after {network.n_iter_} of {steps} steps: raise steps, or decay={decay:g}",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=levels_to_the_caller(),
             )
         return self._distances(rows)
 

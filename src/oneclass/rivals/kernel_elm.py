@@ -14,7 +14,7 @@ from oneclass.model import KernelModel
 from oneclass.parameters import request
 from oneclass.reconstruction import KernelReconstruction
 from oneclass.rivals.rival import OnParameters, Rival, in_blocks
-from oneclass.threshold import leave_one_out_threshold, training_threshold
+from oneclass.threshold import training_threshold
 from oneclass.types import Floats, KernelFunction
 from oneclass.validation import checked_number, checked_whole
 
@@ -34,7 +34,7 @@ class _KernelELM(Rival):
         width: float | str = "auto",
         C: float | str = "auto",
         alarm_rate: float = 0.05,
-        threshold: str = "training",
+        threshold: str = "leave-one-out",
     ) -> None:
         self.kernel = kernel
         self.width = width
@@ -45,28 +45,27 @@ class _KernelELM(Rival):
     def _learn(self, rows: Floats) -> Floats:
         model = self._kind(self.kernel, width=self.width, C=self.C, alarm_rate=self.alarm_rate)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NoAlarmWarning)  # of a threshold that is not used here
+            warnings.simplefilter("ignore", NoAlarmWarning)  # said for the threshold that is used here
             self.model_ = model.fit(rows)
-        if self.threshold == "leave-one-out":
+        if self._rule == "leave-one-out":
             return self.model_.left_out_distances_
         # As rows are scored, not by β/C, which is more exact: a row on the threshold has to stay there when it is scored again.
         return self._distances(rows)
 
     def _distances(self, rows: Floats) -> Floats:
-        if self.threshold == "feature-count":
+        if self._rule == "feature-count":
             expected = self.model_.expected(rows)
             # Of a feature that is 0 in the row and in what it is compared with nothing is off.
             return np.asarray((np.abs(rows - expected) > _FAR * np.abs(rows + expected)).sum(axis=1), dtype=np.float64)
         distances = -self.model_.score_samples(rows)
-        return distances**2 if self.threshold == "mean-deviation" and self._kind is KernelBoundary else distances
+        return distances**2 if self._rule == "mean-deviation" and self._kind is KernelBoundary else distances
 
     def _threshold(self, ascending: Floats, rate: float) -> float:
-        if self.threshold == "mean-deviation":
+        if self._rule == "mean-deviation":
             return float(ascending.mean() + _SPARE * ascending.std(ddof=1))
-        if self.threshold == "feature-count":
+        if self._rule == "feature-count":
             return float(np.floor(self.n_features_in_ * rate + 0.5))
-        rule = leave_one_out_threshold if self.threshold == "leave-one-out" else training_threshold
-        return rule(ascending, rate)
+        return training_threshold(ascending, rate)
 
     @property
     def width_(self) -> float:
@@ -87,9 +86,9 @@ class _KernelELM(Rival):
 class OCKELM(_KernelELM):
     """`KernelBoundary` as the paper's stationary tables have it: learnt once, d(x) = |f(x) - 1| (Leng et al. 2015).
 
-    `threshold`: "training" is Thr1 of the toolbox, a share `alarm_rate` of the training rows lies beyond; "mean-deviation" is Thr2,
-    d the squared error and θ its mean plus 0.2 of its standard deviation, whatever `alarm_rate`; "leave-one-out" is that of
-    `KernelBoundary`. Costs n³/3 flops to fit, n d a row to score.
+    `threshold`: "leave-one-out" is that of `KernelBoundary`; "training" is Thr1 of the toolbox and of the paper, a share
+    `alarm_rate` of the training rows lies beyond; "mean-deviation" is Thr2, d the squared error and θ its mean plus 0.2 of its
+    standard deviation, whatever `alarm_rate`. Costs n³/3 flops to fit, n d a row to score.
 
     >>> import numpy as np
     >>> model = OCKELM().fit(np.random.default_rng(0).normal(size=(100, 2)))
@@ -104,10 +103,11 @@ class OCKELM(_KernelELM):
 class AAKELM(_KernelELM):
     """`KernelReconstruction` as the paper's stationary tables have it: learnt once, d(x) = ||x - x̂||² (Gautam et al. 2017).
 
-    `threshold`: "training" is Thr1 of the toolbox, a share `alarm_rate` of the training rows lies beyond; "mean-deviation" is Thr2,
-    θ the mean of d plus 0.2 of its standard deviation, whatever `alarm_rate`; "feature-count" is Thr3, d the number of features
-    with |x - x̂| > |x + x̂| / 2 and θ the share `alarm_rate` of the features, rounded; "leave-one-out" is that of
-    `KernelReconstruction`. Costs n³/3 + n² d flops to fit, n d a row to score.
+    `threshold`: "leave-one-out" is that of `KernelBoundary`; "training" is Thr1 of the toolbox and of the paper, a share
+    `alarm_rate` of the training rows lies beyond; "mean-deviation" is Thr2, θ the mean of d plus 0.2 of its standard deviation,
+    whatever `alarm_rate`; "feature-count" is Thr3, d the number of features with |x - x̂| > |x + x̂| / 2 and θ the share
+    `alarm_rate` of the features, rounded; "leave-one-out" is that of `KernelReconstruction`. Costs n³/3 + n² d flops to fit, n d a
+    row to score.
 
     >>> import numpy as np
     >>> model = AAKELM().fit(np.random.default_rng(0).normal(size=(100, 2)))
@@ -124,7 +124,8 @@ class GOCELM(OnParameters, Rival):
 
     d(x) = |k(x)ᵀβ - 1|, β = (K + (ρ/C) S K + I/C)⁻¹ 1. S says which rows belong together. `scatter` "laplacian": the Laplacian of
     the graph that joins each row with its `neighbours` nearest, weighed by the kernel; "within-class": (I - 11ᵀ/n)/n, all with all.
-    `weight` is ρ, 0 gives OCKELM. θ: a share `alarm_rate` of the training rows lies beyond. Costs 2/3 n³ flops more than OCKELM's
+    `weight` is ρ, 0 gives OCKELM. `threshold` "training": a share
+    `alarm_rate` of the training rows lies beyond θ. Costs 2/3 n³ flops more than OCKELM's
     n³/3 to fit, n d a row to score.
 
     >>> import numpy as np
@@ -142,7 +143,7 @@ class GOCELM(OnParameters, Rival):
         width: float | str = "auto",
         C: float | str = "auto",
         alarm_rate: float = 0.05,
-        threshold: Literal["training", "held-out"] = "training",
+        threshold: Literal["training", "held-out"] = "held-out",
     ) -> None:
         self.scatter = scatter
         self.weight = weight
@@ -153,7 +154,7 @@ class GOCELM(OnParameters, Rival):
         self.threshold = threshold
 
     def _learn(self, rows: Floats) -> Floats:
-        weight = checked_number("weight", self.weight, above=-1e-300, hint="the ρ of the second ridge, 0 or more")
+        weight = checked_number("weight", self.weight, takes_zero=True, hint="the ρ of the second ridge, 0 or more")
         asked = request(kernel="rbf", width=self.width, C=self.C, alarm_rate=self.alarm_rate, threshold="training", window=None)
         self._parameters = asked.parameters_for(rows)
         self._rows = self._parameters.scaled(rows)

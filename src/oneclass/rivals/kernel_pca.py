@@ -21,12 +21,13 @@ class OnlineKernelPCA(OnParameters, RefittedRival):
     """What of a row lies outside the directions that the window spreads in, in feature space; OKPCA of the paper.
 
     d(x) = k(x, x) - (2/n) Σᵢ k(x, xᵢ) + (1/n²) Σᵢⱼ k(xᵢ, xⱼ) - Σₗ fₗ(x)², fₗ the projections on the leading directions of the
-    centred kernel matrix (Hoffmann 2007). `components`: how many, or, below 1, the share of the variance they have to exceed. θ by
-    the paper's rule: a share `alarm_rate` of the rows of the window lies beyond. The window is learnt anew with every chunk, as in
-    the paper: 4/3 n³ flops or more; n (d + q) a row to score. `width` as for `KernelBoundary`.
+    centred kernel matrix (Hoffmann 2007). `components`: how many, or, below 1, the share of the variance they have to exceed.
+    `threshold` "training", the paper's: a share `alarm_rate` of the rows of the window lies beyond θ. The window is learnt anew
+    with every chunk, as in the paper: 4/3 n³ flops or more, and half as much again for each fifth held out; n (d + q) a row to
+    score. `width` as for `KernelBoundary`.
 
-    An exact incremental form was left out: with every chunk all eigenvectors turn, and updating them row by row for the same result
-    costs n³ a row (benchmarks/rivals.py times this one).
+    There is no incremental form: with every row that comes or goes all eigenvectors turn, and a product of two n × n matrices, the
+    least that turning them takes, is 2 n³ flops a row.
 
     >>> import numpy as np
     >>> model = OnlineKernelPCA(window=100).fit(np.random.default_rng(0).normal(size=(150, 2)))
@@ -40,7 +41,7 @@ class OnlineKernelPCA(OnParameters, RefittedRival):
         components: float = 0.9,
         width: float | str = "auto",
         alarm_rate: float = 0.05,
-        threshold: Literal["training", "held-out"] = "training",
+        threshold: Literal["training", "held-out"] = "held-out",
         window: int | None = None,
     ) -> None:
         self.components = components
@@ -49,10 +50,14 @@ class OnlineKernelPCA(OnParameters, RefittedRival):
         self.threshold = threshold
         self.window = window
 
+    def _fit_rows(self, rows: Floats) -> None:
+        # Here and not in `_learn`, which also learns the smaller parts that leave some rows out.
+        if checked_components(self.components) >= len(rows):
+            raise InvalidParameterError(f"components={self.components!r}: {len(rows)} rows spread in {len(rows) - 1} directions")
+        super()._fit_rows(rows)
+
     def _learn(self, rows: Floats) -> Floats:
         asked = checked_components(self.components)
-        if asked >= 1.0 and asked >= len(rows):
-            raise InvalidParameterError(f"components={self.components!r}: {len(rows)} rows spread in {len(rows) - 1} directions")
         chosen = request(kernel="rbf", width=self.width, C="auto", alarm_rate=self.alarm_rate, threshold="training", window=None)
         self._parameters = chosen.parameters_for(rows)
         self._rows = self._parameters.scaled(rows)

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from oneclass.kernels import RBF
 from oneclass.parameters import Parameters, request
 from oneclass.rivals.rival import OnParameters, Rival, in_blocks
+from oneclass.sliding import levels_to_the_caller
 from oneclass.threshold import midway_density
 from oneclass.types import Floats
 from oneclass.validation import checked_number
@@ -20,7 +21,7 @@ class MinimaxProbability(OnParameters, Rival):
     """The half-space that keeps most of the rows in the worst case that their mean and covariance in feature space allow; mpm_dd.
 
     d(x) = -Σ γᵢ k(x, xᵢ), γ = t / (ξ(ξ - κ - ν)), t = (M + λI)⁻¹ k̄, ξ = √(k̄ᵀt), M = LᵀL + ρK, L = (K - 1k̄ᵀ)/√n, k̄ the column
-    means of K and κ = √(η/(1 - η)) (Lanckriet, El Ghaoui, Jordan 2002). As in dd_tools θ is the quantile of the training distances;
+    means of K and κ = √(η/(1 - η)) (Lanckriet, El Ghaoui, Jordan 2002). As in dd_tools θ is a quantile of distances;
     the bound itself is far too wide. `regularisation` is λ, `mean_uncertainty` ν and `covariance_uncertainty` ρ.
     `width` is the σ of exp(-||x - y||²/σ²) on raw rows; "auto": twice the median distance of rows scaled by `scale_`, for with a
     small λ a narrower kernel bends round each row. Costs n³ flops to fit and n d a row to score.
@@ -39,7 +40,7 @@ class MinimaxProbability(OnParameters, Rival):
         mean_uncertainty: float = 0.0,
         covariance_uncertainty: float = 0.0,
         alarm_rate: float = 0.05,
-        threshold: Literal["training", "held-out"] = "training",
+        threshold: Literal["training", "held-out"] = "held-out",
     ) -> None:
         self.width = width
         self.regularisation = regularisation
@@ -50,8 +51,8 @@ class MinimaxProbability(OnParameters, Rival):
 
     def _learn(self, rows: Floats) -> Floats:
         ridge = checked_number("regularisation", self.regularisation, hint="the λ added to the covariance, such as 1e-6")
-        nu = checked_number("mean_uncertainty", self.mean_uncertainty, above=-1e-300, hint="0 or more")
-        rho = checked_number("covariance_uncertainty", self.covariance_uncertainty, above=-1e-300, hint="0 or more")
+        nu = checked_number("mean_uncertainty", self.mean_uncertainty, takes_zero=True, hint="0 or more")
+        rho = checked_number("covariance_uncertainty", self.covariance_uncertainty, takes_zero=True, hint="0 or more")
         self._parameters = _parameters(self.width, self.alarm_rate, rows)
         self._rows = self._parameters.scaled(rows)
         K = self._parameters.kernel(self._rows, self._rows)
@@ -67,7 +68,7 @@ class MinimaxProbability(OnParameters, Rival):
                 f"no half-space holds the rows at alarm_rate={self.alarm_rate} in the worst case that mean_uncertainty={nu:g} and "
                 f"covariance_uncertainty={rho:g} allow: its direction alone is used. Lower them, or alarm_rate",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=levels_to_the_caller(),
             )
             room = xi
         self._weights = t / (xi * room)

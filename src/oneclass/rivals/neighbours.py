@@ -43,7 +43,7 @@ class KNearest(Rival):
         # The search may take differences of squares for distances. Rows near the origin lose least by it, and of what it finds the
         # distances are computed anew.
         self._centre = rows.mean(axis=0)
-        self._rows = rows
+        self._rows, self._method = rows, self.method
         most = len(rows) - 1
         is_given = not (isinstance(self.k, str) and self.k == "auto")
         wanted = checked_whole("k", self.k, at_least=1, hint="neighbours, or 'auto'") if is_given else _MOST_NEIGHBOURS
@@ -61,17 +61,20 @@ class KNearest(Rival):
         return self._from_neighbours(rows, self._search.kneighbors(rows - self._centre, self.k_, return_distance=False))
 
     def _from_neighbours(self, rows: Floats, places: Ints) -> Floats:
-        if self.method == "delta":
+        if self._method == "delta":
             gaps = rows - self._rows[places].mean(axis=1)
             return np.asarray(np.vecdot(gaps, gaps))
         squares = _squared(rows, self._rows, places)
-        return np.asarray(squares.max(axis=1) if self.method == "kappa" else squares.mean(axis=1))
+        return np.asarray(squares.max(axis=1) if self._method == "kappa" else squares.mean(axis=1))
 
 
 def _squared(rows: Floats, learnt: Floats, places: Ints) -> Floats:
     """The squared distances of rows to those at their places, by exact differences, ascending."""
-    gaps = [rows - learnt[column] for column in places.T]
-    squares: Floats = np.sort(np.stack([np.vecdot(gap, gap) for gap in gaps], axis=1), axis=1)
+    squares = np.empty(places.shape)
+    for number, column in enumerate(places.T):
+        gap = rows - learnt[column]
+        squares[:, number] = np.vecdot(gap, gap)
+    squares.sort(axis=1)
     return squares
 
 

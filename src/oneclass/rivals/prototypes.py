@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array
 from oneclass.errors import InvalidParameterError
 from oneclass.loops import squared_distances
 from oneclass.rivals.rival import Rival, in_blocks
+from oneclass.sliding import levels_to_the_caller
 from oneclass.threads import one_openmp_thread
 from oneclass.types import Floats, Ints, Seed
 from oneclass.validation import checked_number, checked_whole
@@ -50,7 +51,7 @@ class KMeans(Rival):
         self.random_state = random_state
 
     def _learn(self, rows: Floats) -> Floats:
-        k = checked_whole("k", self.k, at_least=1, hint="centres")
+        k = checked_whole("k", self.k, at_least=1, hint="centres") if self.start is None else len(self.start)
         restarts = checked_whole("restarts", self.restarts, at_least=1, hint="runs of which the best is kept")
         steps = checked_whole("steps", self.steps, at_least=1, hint="of Lloyd's iteration")
         centre = rows.mean(axis=0)  # squares of what is near the origin lose least
@@ -59,14 +60,20 @@ class KMeans(Rival):
             lloyd = Lloyd(k, n_init=restarts, max_iter=steps, tol=0.0, random_state=check_random_state(self.random_state))
         else:
             start = check_array(self.start, dtype=np.float64)
-            if start.shape != (k, rows.shape[1]):
-                raise InvalidParameterError(f"start has shape {start.shape}: give {k} rows of {rows.shape[1]} features")
+            if start.shape != (k, rows.shape[1]) or k > len(rows):
+                raise InvalidParameterError(
+                    f"start has shape {start.shape}: give at most {len(rows)} rows of {rows.shape[1]} features"
+                )
             lloyd = Lloyd(k, init=start - centre, n_init=1, max_iter=steps, tol=0.0)
         with one_openmp_thread(len(rows)), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # said below, in the words of this class
             self.centres_: Floats = lloyd.fit(rows - centre).cluster_centers_ + centre
         if lloyd.n_iter_ >= steps:
-            warnings.warn(f"rows still changed their centres after {steps} steps: raise steps", ConvergenceWarning, stacklevel=4)
+            warnings.warn(
+                f"rows still changed their centres after {steps} steps: raise steps",
+                ConvergenceWarning,
+                stacklevel=levels_to_the_caller(),
+            )
         return self._distances(rows)
 
     def _distances(self, rows: Floats) -> Floats:
@@ -107,7 +114,7 @@ class SelfOrganisingMap(Rival):
 
     def _learn(self, rows: Floats) -> Floats:
         stages = self._stages()
-        height, width = (checked_whole("shape", side, at_least=1, hint="prototypes a side") for side in self.shape)
+        height, width = self._sides()
         random = check_random_state(self.random_state)
         centre = rows.mean(axis=0)
         centred = rows - centre
@@ -127,10 +134,16 @@ class SelfOrganisingMap(Rival):
         self.prototypes_ = prototypes + centre
         return self._distances(rows)
 
+    def _sides(self) -> tuple[int, int]:
+        if np.shape(self.shape) != (2,):
+            raise InvalidParameterError(f"shape={self.shape!r}: give two whole numbers, such as (5, 5)")
+        height, width = (checked_whole("shape", side, at_least=1, hint="prototypes a side") for side in self.shape)
+        return height, width
+
     def _stages(self) -> list[tuple[int, float]]:
-        if len(self.epochs) != len(self.reaches):
+        if np.ndim(self.epochs) != 1 or np.shape(self.epochs) != np.shape(self.reaches):
             raise InvalidParameterError(
-                f"epochs={self.epochs!r} and reaches={self.reaches!r} are of different length: one each a stage"
+                f"epochs={self.epochs!r} and reaches={self.reaches!r} are not of one length: give a number each for every stage"
             )
         epochs = [checked_whole("epochs", each, at_least=0, hint="times through the rows") for each in self.epochs]
         return list(zip(epochs, (checked_number("reaches", r, hint="a share of the diagonal") for r in self.reaches), strict=True))

@@ -14,7 +14,8 @@ from oneclass.parameters import request
 from oneclass.reconstruction import Reconstruction
 from oneclass.rivals.rival import in_blocks
 from oneclass.rivals.sliding_rival import SlidingRival
-from oneclass.threshold import leave_one_out_threshold, training_threshold
+from oneclass.sliding import ROWS_TO_CHOOSE_FROM
+from oneclass.threshold import training_threshold
 from oneclass.types import Floats, Seed
 from oneclass.validation import checked_number, checked_whole
 
@@ -31,6 +32,8 @@ class _RandomFeatures(SlidingRival):
     """
 
     _framework: ClassVar[Framework]
+    _summed: int = 0
+    """The most rows that a scale, a width and nodes have been drawn for, or summed with."""
     _threshold_rules = ("leave-one-out", "training")
 
     def __init__(
@@ -56,21 +59,24 @@ class _RandomFeatures(SlidingRival):
 
     def _learn(self, rows: Floats) -> Floats:
         ridge = 1.0 / checked_number("C", self.C, hint="the λ of I/λ, larger is less regularised")
-        if not self._is_going_on:
+        # Two rows are no scale: what is drawn is drawn anew until there are as many rows as the kernel models choose from.
+        if not self._is_going_on or self._summed < min(self.window or ROWS_TO_CHOOSE_FROM, ROWS_TO_CHOOSE_FROM):
             self._draw(rows)
+            self._unchanged = 0
         if not self._unchanged:
-            self._gram, self._moment = np.zeros((2, 1))
+            self._gram, self._moment = np.zeros((1, 1)), np.zeros(1)
         scaled = rows / self.scale_
         hidden, targets = self._hidden(scaled), self._framework.targets(scaled)
         new = slice(self._unchanged, None)
         self._gram = self._gram + hidden[new].T @ hidden[new]
         self._moment = self._moment + hidden[new].T @ targets[new]
+        self._summed = max(len(rows), self._summed)
         matrix = self._gram.copy()
         matrix.flat[:: len(matrix) + 1] += ridge
         factor = cho_factor(matrix, lower=True, overwrite_a=True)
         self._beta: Floats = cho_solve(factor, self._moment)
         residuals = targets - self._framework.outputs(hidden, self._beta)
-        if self.threshold == "leave-one-out":
+        if self._rule == "leave-one-out":
             # A row is explained without its own help by as much less as it weighs: the residual over 1 - hᵀ P h.
             leverage = np.vecdot(hidden, cho_solve(factor, hidden.T).T)
             residuals = per_row(1.0 / np.maximum(1.0 - leverage, np.finfo(float).eps), residuals)
@@ -85,6 +91,7 @@ class _RandomFeatures(SlidingRival):
         chosen = asked.parameters_for(rows)
         self.scale_ = chosen.scale
         self.width_ = 2.0 * chosen.width if asked.chooses_width else chosen.width
+        self._activation = self.activation
         random, d = check_random_state(self.random_state), rows.shape[1]
         if self.activation == "fourier":
             self._weights: Floats = random.normal(size=(d, nodes)) * (np.sqrt(2.0) / self.width_)
@@ -96,7 +103,7 @@ class _RandomFeatures(SlidingRival):
     def _hidden(self, scaled: Floats) -> Floats:
         # One product a row, so that no other row has a say in its rounding: a training row on the threshold stays on it.
         inner = np.matmul(scaled[:, None, :], self._weights)[:, 0, :] + self._biases
-        if self.activation == "sigmoid":
+        if self._activation == "sigmoid":
             return np.asarray(expit(inner))
         return np.asarray(np.cos(inner, out=inner) * np.sqrt(2.0 / len(self._biases)))
 
@@ -109,8 +116,7 @@ class _RandomFeatures(SlidingRival):
         )
 
     def _threshold(self, ascending: Floats, rate: float) -> float:
-        rule = leave_one_out_threshold if self.threshold == "leave-one-out" else training_threshold
-        return rule(ascending, rate)
+        return training_threshold(ascending, rate)
 
 
 class RandomFeatureBoundary(_RandomFeatures):
@@ -119,10 +125,10 @@ class RandomFeatureBoundary(_RandomFeatures):
     `activation` "fourier": √(2/q)·cos(w·x + b) with w normal, under which the products of q `nodes` tend to the kernel exp(-||x -
     y||²/width²) (Rahimi, Recht 2007); "sigmoid": 1/(1 + exp(-w·x - b)), w and b uniform in [-1, 1], as in the papers. A sum of
     sigmoids does not fall off far from the rows, so that with "sigmoid" far rows may be accepted. `width` on raw rows; "auto":
-    twice the median distance of rows scaled by `scale_`. Scale, width and nodes are chosen by the first rows learnt, and stay until
-    `fit`. `threshold`: "leave-one-out", exactly and at the price of n q² flops, or "training", the papers'. Without a `window`:
-    OS-ELM, which forgets nothing; with one, the oldest rows are forgotten exactly. Costs s q² + q³/3 + n q flops for s new rows, q
-    d a row to score.
+    twice the median distance of rows scaled by `scale_`. Scale and width are chosen by the first 150 rows learnt (or the window, if
+    that is shorter), and stay until `fit` or `forget`. `threshold`: "leave-one-out", exactly, or "training", the papers'. Without
+    a `window`: OS-ELM, which forgets nothing; with one, the oldest rows are forgotten exactly. Costs s q² + q³/3 flops for s new
+    rows and, for θ, n q² for all n rows held, n q with "training"; q d a row to score.
 
     >>> import numpy as np
     >>> model = RandomFeatureBoundary(window=150).fit(np.random.default_rng(0).normal(size=(100, 2)))

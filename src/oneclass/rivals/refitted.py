@@ -7,14 +7,45 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from oneclass.errors import InvalidParameterError, StateError
-from oneclass.rivals.sliding_rival import RefittedRival
-from oneclass.threshold import p_values, training_threshold
+from oneclass.errors import InvalidParameterError, InvalidRowsError, StateError
+from oneclass.rivals.sliding_rival import RefittedRival, plain
+from oneclass.threads import one_blas_thread
+from oneclass.threshold import training_threshold
 from oneclass.types import Floats
 from oneclass.validation import checked_rows
 
 _AT_ONCE = 64
-_KNOWN = ("oneclass", "sklearn")
+_HOMES = {
+    "sklearn.EllipticEnvelope": "sklearn.covariance",
+    "sklearn.IsolationForest": "sklearn.ensemble",
+    "sklearn.LocalOutlierFactor": "sklearn.neighbors",
+    "sklearn.OneClassSVM": "sklearn.svm",
+    "sklearn.SGDOneClassSVM": "sklearn.linear_model",
+    "oneclass.KernelBoundary": "oneclass",
+    "oneclass.KernelReconstruction": "oneclass",
+    "oneclass.AAKELM": "oneclass.rivals.kernel_elm",
+    "oneclass.GOCELM": "oneclass.rivals.kernel_elm",
+    "oneclass.OCKELM": "oneclass.rivals.kernel_elm",
+    "oneclass.PCA": "oneclass.rivals.subspaces",
+    "oneclass.SVDD": "oneclass.rivals.svdd",
+    "oneclass.AutoEncoder": "oneclass.rivals.autoencoder",
+    "oneclass.Gaussian": "oneclass.rivals.densities",
+    "oneclass.IncrementalSVDD": "oneclass.rivals.incremental_svdd",
+    "oneclass.KMeans": "oneclass.rivals.prototypes",
+    "oneclass.KNearest": "oneclass.rivals.neighbours",
+    "oneclass.MinimaxProbability": "oneclass.rivals.minimax",
+    "oneclass.NaiveParzen": "oneclass.rivals.densities",
+    "oneclass.OnlineKernelPCA": "oneclass.rivals.kernel_pca",
+    "oneclass.OneClassSVM": "oneclass.rivals.svdd",
+    "oneclass.Parzen": "oneclass.rivals.densities",
+    "oneclass.RandomFeatureBoundary": "oneclass.rivals.random_features",
+    "oneclass.RandomFeatureReconstruction": "oneclass.rivals.random_features",
+    "oneclass.SelfOrganisingMap": "oneclass.rivals.prototypes",
+}
+"""The detectors that bytes may bring back by themselves, and where they are.
+
+A list, and no rule: whatever else a package has stays out of reach of bytes from outside.
+"""
 
 
 class Refitted(RefittedRival):
@@ -45,6 +76,8 @@ class Refitted(RefittedRival):
         self.random_state = random_state
 
     def _learn(self, rows: Floats) -> Floats:
+        if isinstance(self.detector, type):
+            raise InvalidParameterError(f"detector={self.detector!r} is a class: give an object of it, {self.detector.__name__}()")
         detector = clone(self.detector, safe=False)
         known = detector.get_params() if hasattr(detector, "get_params") else {}
         chosen: dict[str, Any] = {name: self.random_state for name in known if name.rpartition("__")[2] == "random_state"}
@@ -56,24 +89,29 @@ class Refitted(RefittedRival):
             raise InvalidParameterError(
                 f"{self.detector!r} cannot be refitted: it needs fit, and score_samples or decision_function"
             )
-        self.detector_ = detector.fit(rows)
+        detector.fit(rows.copy())  # it may write to what it is given
+        self.detector_ = detector
         if self._judges_itself and hasattr(detector, "training_distances_"):
             return np.asarray(detector.training_distances_)
         return self._distances(rows)
 
     def _distances(self, rows: Floats) -> Floats:
-        call = getattr(self.detector_, _score_call(self.detector_))
-        return -_by_blocks(call, rows)
+        scores = _by_blocks(getattr(self.detector_, _score_call(self.detector_)), rows)
+        if np.isnan(scores).any():
+            row = int(np.argmax(np.isnan(scores)))
+            raise InvalidRowsError(f"{self.detector!r} gives row {row} no score (NaN): it cannot be judged")
+        return -scores
 
     def _threshold(self, ascending: Floats, rate: float) -> float:
         return -float(self.detector_.offset_) if self._judges_itself else training_threshold(ascending, rate)
 
     def p_values(self, X: object) -> Floats:
         """The detector's own p-values if it has an `alarm_rate`; else as for the other rivals."""
-        distances = self._judged(X)
-        if self._judges_itself and callable(getattr(self.detector_, "p_values", None)):
+        self._require_learnt()
+        if not (self._judges_itself and callable(getattr(self.detector_, "p_values", None))):
+            return super().p_values(X)
+        with one_blas_thread():
             return _by_blocks(self.detector_.p_values, checked_rows(self, X, first_time=False))
-        return p_values(self._ascending, distances)
 
     @property
     def _judges_itself(self) -> bool:
@@ -81,37 +119,35 @@ class Refitted(RefittedRival):
 
     def _parameters_to_values(self) -> dict[str, Any]:
         values = super()._parameters_to_values()
-        detector = values["detector"]
-        home = _home(type(detector))
-        given = detector.get_params(deep=False) if home else {}
-        is_plain = home and all(_is_plain(value) for value in given.values())
-        kind = {"home": home, "kind": type(detector).__name__}
-        values["detector"] = {**kind, "parameters": given} if is_plain else kind
+        kind, detector = type(values["detector"]), values["detector"]
+        values["detector"] = {"kind": _name_of(kind) or kind.__name__}
+        given = {name: plain(value) for name, value in detector.get_params(deep=False).items()} if _name_of(kind) else {}
+        if _name_of(kind) and all(_is_plain(value) for value in given.values()):
+            values["detector"]["parameters"] = given
         return values
 
     @classmethod
     def _parameters_from_values(cls, values: dict[str, Any], *, detector: Any = None) -> dict[str, Any]:
-        saved = values["detector"]
+        kind, given = values["detector"]["kind"], values["detector"].get("parameters")
         if detector is not None:
+            if kind not in {_name_of(type(detector)), type(detector).__name__}:
+                raise StateError(f"this was saved round a {kind}, and {detector!r} is none")
             return {**values, "detector": detector}
-        if "parameters" not in saved or not _is_known(saved["home"]):
-            raise StateError(
-                f"this was saved round a {saved['kind']}, which is code: from_bytes(data, detector={saved['kind']}(...))"
-            )
-        # A class of two packages by its public name, and plain parameters: bytes from outside can call for nothing else.
-        kind = getattr(import_module(saved["home"]), saved["kind"])
-        return {**values, "detector": kind(**saved["parameters"])}
+        if given is None or kind not in _HOMES:
+            raise StateError(f"this was saved round a {kind}, which is code: from_bytes(data, detector={kind}(...))")
+        # One of the classes listed here, and parameters that it has: bytes from outside can call for nothing else.
+        made = getattr(import_module(_HOMES[kind]), kind.rpartition(".")[2])()
+        if set(given) != set(made.get_params(deep=False)):
+            raise StateError(f"this was saved round a {kind} with other parameters than it has here: {', '.join(given)}")
+        made.set_params(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
+        return {**values, "detector": made}
 
 
-def _home(kind: type) -> str:
-    """The public module of scikit-learn or of this library that the class is found in; empty for all others."""
-    parts = kind.__module__.split(".")
-    homes = (".".join(parts[:2]), parts[0])
-    return next((home for home in homes if _is_known(home) and getattr(import_module(home), kind.__name__, None) is kind), "")
-
-
-def _is_known(home: str) -> bool:
-    return home.partition(".")[0] in _KNOWN
+def _name_of(kind: type) -> str:
+    """The name under which bytes may ask for this class; empty for all that are not listed."""
+    package = kind.__module__.partition(".")[0]
+    name = f"{package}.{kind.__name__}"
+    return name if name in _HOMES and getattr(import_module(_HOMES[name]), kind.__name__, None) is kind else ""
 
 
 def _is_plain(value: object) -> bool:

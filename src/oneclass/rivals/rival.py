@@ -1,20 +1,25 @@
 """What every rival shares: rows come in checked, a distance is held against a threshold, a p-value counts training distances."""
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.linalg import LinAlgWarning
 from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.exceptions import ConvergenceWarning
 
-from oneclass.errors import InvalidParameterError, NotLearntError
+from oneclass.errors import InvalidParameterError, InvalidRowsError, NotLearntError
 from oneclass.parameters import Parameters
+from oneclass.sliding import warn_of_no_alarm
 from oneclass.threads import one_blas_thread
 from oneclass.threshold import leave_one_out_threshold, midway_threshold, p_values
 from oneclass.types import Floats, Ints
 from oneclass.validation import checked_rate, checked_rows, learnable, require_rows, unchanged_on_error
 
 _FOLDS = 5
-_BLOCK_NUMBERS = 2**20
+BLOCK_NUMBERS = 2**20
 """Numbers computed at a time when scoring: 8 MB."""
 
 
@@ -22,16 +27,23 @@ class Rival(OutlierMixin, BaseEstimator):
     """A one-class classifier made of a distance: `_learn` and `_distances` are all that a kind of its own has to write.
 
     Signs are scikit-learn's: `score_samples` is minus the distance, higher is more normal, `offset_` is minus the threshold, and a
-    row exactly on the threshold is accepted. Where a class says nothing else, θ lies midway between the two training distances that
-    the rate parts, as in dd_tools. Training distances are those of the rows learnt, and so too small for a method that adapts to
-    each of them: more new rows are flagged than asked for. Where a class has a parameter `threshold`, "held-out" takes the
-    distances of each fifth of the rows from what the other four fifths teach, and an alarm is then a p-value <= alarm_rate; it
-    costs five fits more.
+    row exactly on the threshold is accepted. `threshold` says which distances θ and the p-values rest on:
+
+    * "leave-one-out": of each row from what all others teach, where that comes nearly for free; an alarm is a p-value <=
+      alarm_rate;
+    * "held-out": of each fifth of the rows from what the other four fifths teach, for five fits more; an alarm as above. Every
+      fifth row is held out, and should look like the others: what moves along the stream within a window is not seen;
+    * "training", the original's: of the rows learnt, and so too small for a method that adapts to each of them, by far in many
+      features. Where a class says nothing else, θ lies midway between the two that the rate parts, as in dd_tools.
     """
 
     alarm_rate: float
     threshold: str = "training"
     _threshold_rules: ClassVar[tuple[str, ...]] = ("training", "held-out")
+    _rule: str
+    """The threshold that `fit` has read."""
+    _is_going_on: bool = False
+    """Whether this is not the first time since `fit` that something is learnt: what was chosen then holds."""
 
     def fit(self, X: object, y: object = None) -> Self:
         """Start afresh on rows X of shape (n, d), n >= 2; rows with y = -1 are not learnt."""
@@ -56,7 +68,7 @@ class Rival(OutlierMixin, BaseEstimator):
         return np.where(-self._judged(X) >= self.offset_, 1, -1)
 
     def p_values(self, X: object) -> Floats:
-        """(1 + number of training distances >= that of the row) / (n + 1); of held-out ones with threshold="held-out"."""
+        """(1 + number of `training_distances_` >= that of the row) / (n + 1)."""
         distances = self._judged(X)
         return p_values(self._ascending, distances)
 
@@ -87,27 +99,39 @@ class Rival(OutlierMixin, BaseEstimator):
         if self.threshold not in self._threshold_rules:
             rules = ", ".join(map(repr, self._threshold_rules))
             raise InvalidParameterError(f"threshold={self.threshold!r}: choose one of {rules}")
-        is_held_out = self.threshold == "held-out" and len(rows) > 2
-        with one_blas_thread(len(rows)):
-            held_out = self._held_out(rows) if is_held_out else None
-            trained = self._learn(rows)
-        ascending = np.sort(trained if held_out is None else held_out)
+        self._rule = self.threshold
+        with one_blas_thread(), factorises(self):
+            held_out = self._held_out(rows) if self._rule == "held-out" and len(rows) > 2 else None
+            learnt = self._learn(rows)
+        # A row is no nearer to what others teach than to what it has helped to teach; where rounding or a smaller fold says so, it
+        # would take most of a window of copies for alarms.
+        ascending = np.sort(learnt if held_out is None else np.maximum(held_out, learnt))
+        is_left_out = self._rule in {"held-out", "leave-one-out"}
+        theta = leave_one_out_threshold(ascending, rate) if is_left_out else self._threshold(ascending, rate)
+        if np.isnan(theta):
+            raise InvalidRowsError(
+                f"{type(self).__name__} finds no distances on these rows: scale the features, or change its parameters"
+            )
+        if theta == np.inf and is_left_out and not self._is_going_on:
+            warn_of_no_alarm(len(rows), rate)
         self._ascending = ascending
-        self.offset_ = -(leave_one_out_threshold(ascending, rate) if is_held_out else self._threshold(ascending, rate))
+        self.offset_ = -theta
 
     def _held_out(self, rows: Floats) -> Floats:
         # Every fifth row, not five stretches: rows come in some order, and what is held out should look like what is learnt.
         fold = np.arange(len(rows)) % _FOLDS
         distances = np.empty(len(rows))
-        for each in range(min(_FOLDS, len(rows))):
-            self._learn(rows[fold != each])
-            distances[fold == each] = self._distances(rows[fold == each])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # what is kept is learnt last, and says it once
+            for each in range(min(_FOLDS, len(rows))):
+                self._learn(rows[fold != each])
+                distances[fold == each] = self._distances(rows[fold == each])
         return distances
 
     def _judged(self, X: object) -> Floats:
         self._require_learnt()
         rows = checked_rows(self, X, first_time=False)
-        with one_blas_thread(len(self._ascending)):
+        with one_blas_thread():
             return self._distances(rows)
 
     def _require_learnt(self) -> None:
@@ -118,6 +142,20 @@ class Rival(OutlierMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "offset_")
+
+
+@contextmanager
+def factorises(rival: Rival) -> Iterator[None]:
+    """A matrix that float64 cannot factorise is an InvalidParameterError that says what to change."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", LinAlgWarning)
+            yield
+    except (np.linalg.LinAlgError, LinAlgWarning) as error:
+        name = type(rival).__name__
+        raise InvalidParameterError(
+            f"{name} cannot be solved for in float64 on these rows ({error}): more regularisation is needed, as {rival!r} has it"
+        ) from error
 
 
 class OnParameters:
@@ -138,6 +176,6 @@ class OnParameters:
 
 def in_blocks(measure: Callable[[Floats], Floats], rows: Floats, numbers_per_row: int) -> Floats:
     """`measure` of the rows, shape (n,), a block of them at a time: memory stays flat however many rows are asked for."""
-    step = max(1, _BLOCK_NUMBERS // max(1, numbers_per_row))
+    step = max(1, BLOCK_NUMBERS // max(1, numbers_per_row))
     parts: list[Any] = [measure(rows[at : at + step]) for at in range(0, len(rows), step)]
     return np.concatenate(parts)

@@ -7,7 +7,7 @@ import numpy as np
 
 from oneclass.errors import NotLearntError, StateError
 from oneclass.rivals.rival import Rival
-from oneclass.state import Envelope, readable, write_file
+from oneclass.state import Envelope, readable, require_claims, write_file
 from oneclass.types import Floats
 from oneclass.validation import (
     checked_indices,
@@ -27,8 +27,6 @@ class SlidingRival(Rival):
 
     window: int | None
     _window: Floats
-    _is_going_on: bool = False
-    """Whether this is not the first time since `fit` that something is learnt: what was chosen then holds."""
     _unchanged: int = 0
     """How many of the oldest rows were learnt before, if none of those has left: what was summed over them still holds."""
 
@@ -74,15 +72,19 @@ class SlidingRival(Rival):
     def _slide_to(self, rows: Floats, unchanged: int = 0) -> None:
         most = None if self.window is None else checked_whole("window", self.window, at_least=2, hint="rows, or None to keep all")
         rows, given = rows if most is None else rows[-most:].copy(), len(rows)
-        self._unchanged = unchanged if len(rows) == given else 0
+        self._unchanged = unchanged if self._is_going_on and len(rows) == given else 0
         if len(rows) >= 2:
             self._fit_rows(rows)
             self._is_going_on = True
         else:
-            if hasattr(self, "offset_"):
-                del self.offset_
-            self._is_going_on = False
+            self._unlearn()
         self._window = rows
+
+    def _unlearn(self) -> None:
+        # Parameters and rows remain, and nothing that rows which are gone have helped to make.
+        kept = {*self.get_params(deep=False), "n_features_in_", "feature_names_in_", "_window", "_unchanged"}
+        for name in set(vars(self)) - kept:
+            delattr(self, name)
 
     def _require_rows(self) -> None:
         if not hasattr(self, "_window"):
@@ -114,18 +116,33 @@ class RefittedRival(SlidingRival):
         if envelope.kind != cls.__name__:
             raise StateError(f"this is the saved state of a {envelope.kind}, not of a {cls.__name__}")
         restored = cls(**cls._parameters_from_values(envelope.values["parameters"], **code))
-        if envelope.values["n_features"] is not None:
-            restored.n_features_in_ = envelope.values["n_features"]
-        if envelope.values["feature_names"] is not None:
-            restored.feature_names_in_ = np.array(envelope.values["feature_names"], dtype=object)
+        features, names = envelope.values["n_features"], envelope.values["feature_names"]
+        window = envelope.arrays.get("window", np.empty((0, features or 0)))
+        require_claims(
+            {
+                "the window is a matrix of finite numbers": window.ndim == 2 and np.isfinite(window).all(),
+                "features and names are as many": features in {None, window.shape[-1]}
+                and (names is None or len(names) == features),
+                "the window holds its rows": restored.window is None or len(window) <= restored.window,
+            }
+        )
+        if features is not None:
+            restored.n_features_in_ = features
+        if names is not None:
+            restored.feature_names_in_ = np.array(names, dtype=object)
         if "window" in envelope.arrays:
-            restored._slide_to(envelope.arrays["window"])
+            restored._slide_to(window)
         return restored
 
     def _parameters_to_values(self) -> dict[str, Any]:
         given = self.get_params(deep=False)
-        return {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+        return {name: plain(value) for name, value in given.items()}
 
     @classmethod
     def _parameters_from_values(cls, values: dict[str, Any]) -> dict[str, Any]:
         return values
+
+
+def plain(value: Any) -> Any:
+    """A number of NumPy's own as Python's."""
+    return value.item() if isinstance(value, np.generic) else value

@@ -106,7 +106,7 @@ class SlidingSphere:
 
     def learn(self, held: Held | None, rows: Floats) -> Held:
         """What is held after a chunk of one row or more, the oldest rows beyond the window forgotten."""
-        with one_blas_thread(self.terms.request.window or len(rows) + (len(held.rows) if held else 0)):
+        with one_blas_thread():
             return self._settled(self._appended(held, rows))
 
     def forget(self, held: Held, kept: Ints) -> Held:
@@ -114,7 +114,7 @@ class SlidingSphere:
         survivors = int(np.searchsorted(kept, held.chosen_from))
         # Parameters that forgotten rows helped to choose would be a trace of them.
         is_tainted = self.terms.request.chooses_width and survivors < held.chosen_from
-        with one_blas_thread(len(kept)):
+        with one_blas_thread():
             if not is_tainted and held.parameters.kernel.is_pairwise:
                 return self._settled(self._closed_up(held, kept, survivors))
             slots, learnt = held.order[kept], held.learnt - (len(held.order) - len(kept))

@@ -25,7 +25,7 @@ class PCA(Rival):
     """
 
     def __init__(
-        self, *, components: float | str = "auto", alarm_rate: float = 0.05, threshold: Literal["training", "held-out"] = "training"
+        self, *, components: float | str = "auto", alarm_rate: float = 0.05, threshold: Literal["training", "held-out"] = "held-out"
     ) -> None:
         self.components = components
         self.alarm_rate = alarm_rate
@@ -38,6 +38,8 @@ class PCA(Rival):
         d = rows.shape[1]
         # With fewer rows than features the directions that no row spreads in have to come from somewhere: all of them, then.
         _, spreads, directions = np.linalg.svd(rows - self.location_, full_matrices=len(rows) < d)
+        if asked > d:
+            raise InvalidParameterError(f"components={self.components!r}: rows of {d} features have {d} directions at most")
         kept = min(kept_directions(spreads**2, asked), d)
         self.directions_: Floats = directions[: min(kept, d // 2) if is_auto else kept]
         return self._distances(rows)
@@ -46,7 +48,9 @@ class PCA(Rival):
         if len(self.directions_) == rows.shape[1]:
             return np.zeros(len(rows))  # and not what rounding makes of it
         centred = rows - self.location_
-        outside = centred - (centred @ self.directions_.T) @ self.directions_
+        # One product a row, so that no other row has a say in its rounding: a row on the threshold stays on it.
+        inside = np.matmul(np.matmul(centred[:, None, :], self.directions_.T), self.directions_)[:, 0, :]
+        outside = centred - inside
         return np.asarray(np.vecdot(outside, outside))
 
 

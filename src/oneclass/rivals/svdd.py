@@ -81,7 +81,7 @@ class SVDD(Rival):
         asked.require_feasible(len(rows))
         parameters = asked.parameters_for(rows)
         scaled = parameters.scaled(rows)
-        with one_blas_thread(len(rows)):
+        with one_blas_thread():
             solution = solve(kernel_matrix(parameters, scaled), parameters.C)
             self._sphere: Sphere = sphere_of(parameters, scaled, solution)
             self._ascending = np.sort(self._sphere.distances_of_scaled(scaled))
