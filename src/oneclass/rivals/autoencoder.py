@@ -18,6 +18,8 @@ from oneclass.validation import checked_number, checked_whole
 class AutoEncoder(Rival):
     """A network of one hidden layer that returns each row; d(x) = ||x - x̂||². autoenc_dd of dd_tools.
 
+    Source: Japkowicz, Myers, Gluck 1995.
+
     tanh nodes, linear output, least squares with a small weight decay, minimised by scikit-learn's L-BFGS from a random start. Rows
     are centred and divided by their standard deviations (`scale_`) first, and d is measured there. `hidden` None: 5, as in
     dd_tools, but no more than half of the features, for otherwise the network may return anything as it is. ConvergenceWarning

@@ -17,7 +17,7 @@ _RULES = {"auto": toolbox_width, "likeliest": likeliest_width}
 
 
 class Gaussian(Rival):
-    """One Gaussian; d(x) = (x - μ)ᵀ S⁻¹ (x - μ), S = (1 - r)·covariance + r·(mean variance)·I. gauss_dd of dd_tools.
+    """One Gaussian; d(x) = (x - μ)ᵀ S⁻¹ (x - μ), S = (1 - r)·covariance + r·(mean variance)·I. gauss_dd of dd_tools (Tax 2001).
 
     `regularisation` is r: it keeps S invertible where features depend on each other. Affine scaling of all features together
     changes nothing. Costs n d² + d³/3 flops to fit (six times that with the default `threshold`), d² a row to score.
@@ -87,7 +87,7 @@ class _Density(Rival):
 
 
 class Parzen(_Density):
-    """A Gaussian bump on every row; d(x) = -log p(x). parzen_dd of dd_tools.
+    """A Gaussian bump on every row; d(x) = -log p(x). parzen_dd of dd_tools (Parzen 1962).
 
     p(x) = (2π)^(-d/2) h^-d · mean exp(-||x - xᵢ||²/(2h²)).
 
@@ -115,7 +115,7 @@ class Parzen(_Density):
 
 
 class NaiveParzen(_Density):
-    """A Parzen density for each feature alone; d(x) = -Σ log p(x of that feature). nparzen_dd of dd_tools.
+    """A Parzen density for each feature alone; d(x) = -Σ log p(x of that feature). nparzen_dd of dd_tools (Tax 2001).
 
     `width` is one h for all features; "likeliest" or "auto": one for each, as for `Parzen`, and so is `threshold`. In logarithms
     throughout, so that rows far out keep their order where the densities themselves would all be 0. Costs n² d exponentials to fit

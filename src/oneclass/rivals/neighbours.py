@@ -18,7 +18,7 @@ _MOST_NEIGHBOURS = 100
 
 
 class KNearest(Rival):
-    """How far the nearest k rows are; knndd of dd_tools.
+    """How far the nearest k rows are; knndd of dd_tools (Tax 2001).
 
     `method` "kappa": d(x) is the squared distance to the k-th nearest row; "delta": to the mean of the k nearest; "gamma": the mean
     of the k squared distances. A training row is no neighbour of itself for θ and p-values; scored like any other row, it is. `k`

@@ -21,6 +21,8 @@ from oneclass.validation import checked_number, checked_whole
 class KMeans(Rival):
     """k centres amid the rows; d(x) is the distance to the nearest one, not squared. kmeans_dd of dd_tools.
 
+    Source: MacQueen 1967; as a one-class classifier Tax 2001.
+
     Lloyd's iteration of scikit-learn, until no row changes its centre (ConvergenceWarning if `steps` steps are not enough), the
     best of `restarts` from k-means++. `start`: k rows to begin at instead. At most as many centres as there are different rows.
     Costs n k d a step to fit and k d a row to score.
@@ -82,6 +84,8 @@ class KMeans(Rival):
 
 class SelfOrganisingMap(Rival):
     """A grid of prototypes laid over the rows; d(x) is the squared distance to the nearest one. som_dd of dd_tools.
+
+    Source: Kohonen 1990; as a one-class classifier Tax 2001.
 
     Kohonen's batch map: in every epoch each prototype moves to the mean of all rows, a row weighing exp(-g²/(r·diagonal)) if its
     nearest prototype is g steps away in the grid. `reaches` are the r of the stages, `epochs` how often each is gone through; both,

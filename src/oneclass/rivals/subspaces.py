@@ -11,7 +11,7 @@ from oneclass.validation import checked_number
 
 
 class PCA(Rival):
-    """The squared distance of x from the linear subspace that the rows spread in; pca_dd of dd_tools.
+    """The squared distance of x from the linear subspace that the rows spread in; pca_dd of dd_tools (Tax 2001).
 
     `components`: how many directions are kept, or, below 1, the share of the variance that they have to exceed, as in dd_tools;
     where that takes all of them every distance is 0 and nothing is abnormal. "auto": nine tenths of the variance, but no more than
