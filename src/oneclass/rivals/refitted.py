@@ -119,11 +119,13 @@ class Refitted(RefittedRival):
 
     def _parameters_to_values(self) -> dict[str, Any]:
         values = super()._parameters_to_values()
-        kind, detector = type(values["detector"]), values["detector"]
-        values["detector"] = {"kind": _name_of(kind) or kind.__name__}
-        given = {name: plain(value) for name, value in detector.get_params(deep=False).items()} if _name_of(kind) else {}
-        if _name_of(kind) and all(_is_plain(value) for value in given.values()):
-            values["detector"]["parameters"] = given
+        detector = values["detector"]
+        name = _name_of(type(detector))
+        given = {each: plain(value) for each, value in detector.get_params(deep=False).items()} if name else {}
+        saved: dict[str, Any] = {"kind": name or type(detector).__name__}
+        if name and all(_is_plain(value) for value in given.values()):
+            saved["parameters"] = given
+        values["detector"] = saved
         return values
 
     @classmethod
