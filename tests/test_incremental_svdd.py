@@ -114,6 +114,19 @@ def test_the_cut_of_the_chunks_does_not_matter(seed, chunks, rate):
     np.testing.assert_array_equal(model.window_, rows[-25:])
 
 
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.5, 2.0, 20.0]), st.floats(0.05, 0.6), st.floats(0.3, 2.0))
+def test_of_rows_with_copies_no_more_than_the_share_lies_outside(seed, width, rate, spread):
+    """On a stream of rounded rows each window has n · alarm_rate alarms at most, rounded down, and `SVDD` flags the same rows."""
+    rows = np.round(spread * normal(60, 2, seed))
+    model = IncrementalSVDD(width=width, alarm_rate=rate, window=20).fit(rows[:20])
+    for row in rows[20:]:
+        window = model.partial_fit(row[None]).window_
+        flagged = model.predict(window) == -1
+        assert flagged.sum() <= np.floor(20 * rate + 1e-9)
+        np.testing.assert_array_equal(flagged, SVDD(width=width, alarm_rate=rate).fit(window).predict(window) == -1)
+
+
 @given(st.integers(0, 2**32 - 1), st.sets(st.integers(0, 39), min_size=1, max_size=37))
 def test_forget_is_fit_without(seed, gone):
     """Forgetting any rows leaves what a fit of the others gives, the automatic width, scale and C included."""

@@ -33,6 +33,9 @@ _GROWTH = 0.5
 
 _STEPS_PER_ROW = 20
 
+_NEAR = 100.0
+"""A row whose h + b is within so many tolerances of 0 is on the sphere, whatever its weight: more than scores lose to rounding."""
+
 
 class Solution(NamedTuple):
     """Weights, what they are in the middle of, and whether they are optimal."""
@@ -42,6 +45,7 @@ class Solution(NamedTuple):
     C: float
     steps: int  # 0: the start is the solution
     is_settled: bool
+    margin: float = 0.0  # by how much h + b of a row on the sphere may miss 0
 
     @property
     def free(self) -> Ints:
@@ -58,6 +62,12 @@ class Solution(NamedTuple):
         upper = -float(self.gradient[self.weights > 0.0].max())
         inside = self.gradient[self.weights < self.C]
         return (upper - float(inside.min())) / 2.0 if len(inside) else upper
+
+    @property
+    def on_the_sphere(self) -> Ints:
+        """The rows no score may put outside: those on the sphere whatever their weight, as copies are, or beyond it without C."""
+        beyond = self.gradient + self.level
+        return np.flatnonzero((beyond <= self.margin) & ((self.weights < self.C) | (beyond >= -self.margin)))
 
 
 def first_guess(K: Floats, C: float) -> Floats:
@@ -83,7 +93,7 @@ def solve(K: Floats, C: float, start: Floats | None = None) -> Solution:
     weights = descent.weights
     weights[weights < _SNAP * min(C, 1.0)] = 0.0
     weights[weights > (1.0 - _SNAP) * C] = C
-    return Solution(weights, descent.gradient, C, descent.steps, is_settled)
+    return Solution(weights, descent.gradient, C, descent.steps, is_settled, _NEAR * descent.tolerance)
 
 
 class _Descent:

@@ -90,7 +90,6 @@ class _Step(NamedTuple):
     start: Floats | None
     learnt: int
     chosen_from: int
-    sphere: Sphere | None = None  # that of the start, where it is known
 
 
 class SlidingSphere:
@@ -157,7 +156,6 @@ class SlidingSphere:
         kernel = parameters.kernel(new, scaled)
         if not parameters.kernel.is_bounded:
             require_finite(kernel)
-        is_as_before = parameters is held.parameters and not held.weights[slots[:leaving]].any()
         return _Step(
             np.concatenate([held.order[leaving:], slots]),
             window,
@@ -167,7 +165,6 @@ class SlidingSphere:
             _overwritten(held.start(parameters.C), slots, np.zeros(len(rows)), added),
             held.learnt + len(rows),
             max(0, held.chosen_from - leaving),
-            held.sphere if is_as_before else None,
         )
 
     def _closed_up(self, held: Held, kept: Ints, chosen_from: int) -> _Step:
@@ -181,7 +178,6 @@ class SlidingSphere:
         origin = np.arange(size)
         origin[targets] = sources
         parameters = self._with_C(held, size)
-        touched = held.weights[sources].any() or held.weights[~is_kept].any()
         window = held.rows[origin]
         return _Step(
             place[held.order[kept]],
@@ -192,7 +188,6 @@ class SlidingSphere:
             held.start(parameters.C)[origin],
             held.learnt - (before - size),
             chosen_from,
-            held.sphere if parameters is held.parameters and not touched else None,
         )
 
     def _with_C(self, held: Held, size: int) -> Parameters:
@@ -220,10 +215,7 @@ class SlidingSphere:
             solution = solve(step.kernel, step.parameters.C)
         if not solution.is_settled:
             warn_of_no_convergence("IncrementalSVDD")
-        sphere = step.sphere
-        # With no row on the sphere, rows inside have a say in its radius.
-        if sphere is None or solution.steps or not len(solution.free):
-            sphere = sphere_of(step.parameters, step.scaled, solution)
+        sphere = sphere_of(step.parameters, step.scaled, step.kernel, solution)
         held = Held(step.order, step.rows, step.scaled, solution.weights, sphere, step.learnt, step.chosen_from)
         self._gram.give_to(held)
         return held

@@ -73,9 +73,12 @@ class Sphere:
         return measured(self._of_block, scaled, self.parameters.kernel, len(self.support))
 
     def _of_block(self, scaled: Floats) -> Floats:
-        kernel = self.parameters.kernel
+        return self.distances_from(self.parameters.kernel(scaled, self.support), self.parameters.kernel.diagonal(scaled))
+
+    def distances_from(self, kernel: Floats, diagonal: Floats) -> Floats:
+        """d of rows of which k(row, support), shape (n, support), and k(row, row) are known."""
         # One dot product a row, so that no other row has a say in its rounding.
-        return np.asarray(kernel.diagonal(scaled) - 2.0 * np.vecdot(kernel(scaled, self.support), self.weights) + self.norm)
+        return np.asarray(diagonal - 2.0 * np.vecdot(kernel, self.weights) + self.norm)
 
 
 def measured(measure: Callable[[Floats], Floats], scaled: Floats, kernel: Kernel, support: int) -> Floats:
@@ -88,15 +91,19 @@ def measured(measure: Callable[[Floats], Floats], scaled: Floats, kernel: Kernel
     return numbers
 
 
-def sphere_of(parameters: Parameters, scaled: Floats, solution: Solution) -> Sphere:
-    """The sphere that a solution of the dual describes, through its free rows."""
+def sphere_of(parameters: Parameters, scaled: Floats, K: Floats, solution: Solution) -> Sphere:
+    """The sphere that a solution of the dual describes, through the rows on it; K: the kernel of all rows, (n, n)."""
     chosen = np.flatnonzero(solution.weights)
     weights = solution.weights[chosen]
     # a'(h + diag K)/2 = a'Ka: what the dual has computed already.
-    norm = float(np.vecdot(weights, solution.gradient[chosen] + parameters.kernel.diagonal(scaled[chosen]))) / 2.0
+    norm = float(np.vecdot(weights, solution.gradient[chosen] + K.diagonal()[chosen])) / 2.0
     sphere = Sphere(parameters, scaled[chosen], weights, norm, norm + solution.level)
-    free = solution.free
-    if not len(free):
+    on_it = solution.on_the_sphere
+    if not len(on_it):
         return sphere
-    # As they are scored, so that no row on the sphere is an alarm by rounding.
-    return replace(sphere, threshold=float(sphere.distances_of_scaled(scaled[free]).max()))
+    # As they are scored, so that no row on the sphere, nor a copy of one, is an alarm by rounding.
+    if parameters.kernel.is_pairwise:
+        distances = sphere.distances_from(K[np.ix_(on_it, chosen)], parameters.kernel.diagonal(scaled[on_it]))
+    else:
+        distances = sphere.distances_of_scaled(scaled[on_it])
+    return replace(sphere, threshold=float(distances.max()))

@@ -82,8 +82,9 @@ class SVDD(Rival):
         parameters = asked.parameters_for(rows)
         scaled = parameters.scaled(rows)
         with one_blas_thread():
-            solution = solve(kernel_matrix(parameters, scaled), parameters.C)
-            self._sphere: Sphere = sphere_of(parameters, scaled, solution)
+            K = kernel_matrix(parameters, scaled)
+            solution = solve(K, parameters.C)
+            self._sphere: Sphere = sphere_of(parameters, scaled, K, solution)
             self._ascending = np.sort(self._sphere.distances_of_scaled(scaled))
         if not solution.is_settled:
             warn_of_no_convergence("SVDD")
