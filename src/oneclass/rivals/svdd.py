@@ -41,7 +41,7 @@ class SVDD(Rival):
 
     Tax and Duin's dual, max sum a_i k(x_i, x_i) - a'Ka with sum(a) = 1 and 0 <= a_i <= C, is solved to the last digits. θ is the
     square of the radius: at most floor(1/C) training rows lie outside, with C="auto" a share of `alarm_rate`. With an RBF or a
-    Laplacian the sphere is `OneClassSVM`'s plane, and both flag the same rows.
+    Laplacian the sphere is `OneClassSVM`'s plane, and both flag the same rows but for those within libsvm's `tol` of it.
 
     On new rows the share is larger, the more so the narrower the kernel: rows with weight lie on the sphere, and of those there may
     be many. The automatic width follows the shape of the rows; twice it keeps the rate better, and sees no gap between clusters.
@@ -99,8 +99,8 @@ class SVDD(Rival):
 class OneClassSVM(Rival):
     """scikit-learn's `OneClassSVM` with nu = `alarm_rate`, under the parameters of this library; its scores, signs and threshold.
 
-    `score_samples` is sum_i a_i k(x, x_i) over the support vectors, `offset_` its ρ. At most a share of `alarm_rate` of the
-    training rows is flagged, up to those that lie on the boundary to within `tol`.
+    `score_samples` is sum_i a_i k(x, x_i) over the support vectors, `offset_` its ρ, lowered to the smallest score of the rows with
+    a weight below the bound, which miss it by about `tol`. At most a share of `alarm_rate` of the training rows is flagged.
 
     Parameters
     ----------
@@ -144,7 +144,9 @@ class OneClassSVM(Rival):
         scaled = parameters.scaled(rows)
         settings = {"nu": asked.alarm_rate, "tol": self.tol, "max_iter": self.max_iter}
         if isinstance(parameters.kernel, RBF):
-            machine = svm.OneClassSVM(kernel="rbf", gamma=1.0 / parameters.width**2, **settings).fit(scaled)
+            # libsvm takes ||x||² + ||y||² - 2x·y for the distance, of which far from the origin nothing would be left.
+            centred = scaled - scaled.mean(axis=0)
+            machine = svm.OneClassSVM(kernel="rbf", gamma=1.0 / parameters.width**2, **settings).fit(centred)
         else:
             machine = svm.OneClassSVM(kernel="precomputed", **settings).fit(kernel_matrix(parameters, scaled))
         self._parameters = parameters
@@ -153,8 +155,11 @@ class OneClassSVM(Rival):
         self.dual_coef_ = machine.dual_coef_[0].copy()
         self.n_iter_ = int(machine.n_iter_)
         self.width_, self.scale_ = parameters.width, parameters.scale
-        self.offset_ = float(machine.offset_[0])
-        self._ascending = np.sort(self._distances(rows))
+        distances, is_at_bound = self._distances(rows), np.zeros(len(rows), dtype=bool)
+        is_at_bound[machine.support_] = self.dual_coef_ >= 1.0
+        # A row below the bound is inside or on the plane: as it is scored, libsvm's rounding and `tol` do not make it an alarm.
+        self.offset_ = min(float(machine.offset_[0]), -float(distances[~is_at_bound].max(initial=-np.inf)))
+        self._ascending = np.sort(distances)
 
     def _distances(self, rows: Floats) -> Floats:
         return measured(self._of_block, self._parameters.scaled(rows), self._parameters.kernel, len(self._support))
