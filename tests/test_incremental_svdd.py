@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from svdd_oracle import by_pairs, violation
 
 from oneclass import Watcher
-from oneclass.errors import InvalidParameterError, InvalidRowsError, KernelError, NotLearntError, StateError
+from oneclass.errors import InvalidParameterError, InvalidRowsError, KernelError, NotLearntError, OneClassError, StateError
 from oneclass.kernels import RBF, FunctionKernel, Laplacian, Linear, Polynomial
 from oneclass.rivals import dual
 from oneclass.rivals.dual import solve
@@ -341,6 +341,94 @@ def test_foreign_bytes_and_functions_are_refused():
         IncrementalSVDD.from_bytes(Envelope("IncrementalSVDD", envelope.values).to_bytes())
     with pytest.raises(StateError, match="saved state of a KernelBoundary"):
         IncrementalSVDD.from_bytes(Envelope("KernelBoundary", envelope.values).to_bytes())
+
+
+def _with(change):
+    """A saved state of 30 rows in a window of 30 after `change`, given its values and arrays as they are; the checksum is right."""
+    envelope = Envelope.from_bytes(IncrementalSVDD(window=30).fit(normal(40)).to_bytes())
+    values, arrays = copy.deepcopy(envelope.values), {name: array.copy() for name, array in envelope.arrays.items()}
+    change(values, arrays)
+    return Envelope(envelope.kind, values, arrays).to_bytes()
+
+
+def _held(**changes):
+    return lambda values, arrays: values["held"].update(changes)
+
+
+def _terms(**changes):
+    return lambda values, arrays: values["terms"].update(changes)
+
+
+def _entry(name, at, number):
+    return lambda values, arrays: arrays[name].__setitem__(at, number)
+
+
+def _request(**changes):
+    return lambda values, arrays: values["terms"]["request"].update(changes)
+
+
+def _parameter(**changes):
+    return lambda values, arrays: values["held"]["parameters"].update(changes)
+
+
+def _fifty_rows(values, arrays):
+    arrays |= {"rows": normal(50), "weights": np.full(50, 0.02), "order": np.arange(50.0)}
+
+
+MADE_UP = {
+    "weights that add up to 5": lambda values, arrays: arrays["weights"].__imul__(5.0),
+    "a weight that is NaN": _entry("weights", 3, np.nan),
+    "a weight below 0": _entry("weights", 3, -1e-3),
+    "all weight on one row": lambda values, arrays: arrays.update(weights=np.eye(30)[0]),
+    "no weights": lambda values, arrays: arrays.update(weights=np.zeros(30)),
+    "too few weights": lambda values, arrays: arrays.update(weights=arrays["weights"][:-1]),
+    "a row that is NaN": _entry("rows", 3, np.nan),
+    "a row that is infinite": _entry("rows", (3, 1), np.inf),
+    "rows that are numbers": lambda values, arrays: arrays.update(rows=arrays["rows"].ravel()),
+    "no rows": lambda values, arrays: arrays.clear(),
+    "columns missing": lambda values, arrays: arrays.update(rows=arrays["rows"][:, :2].copy()),
+    "more rows than the window holds": _fifty_rows,
+    "half a place": _entry("order", 3, 1.5),
+    "the same place twice": _entry("order", slice(2, 4), 1.0),
+    "an order too short": lambda values, arrays: arrays.update(order=np.arange(29.0)),
+    "a threshold that is NaN": _held(threshold=np.nan),
+    "a threshold in words": _held(threshold="small"),
+    "a threshold that is no radius": _held(threshold=50.0),
+    "a threshold below 0": _held(threshold=-1.0),
+    "no threshold": lambda values, arrays: values["held"].pop("threshold"),
+    "a norm of 99": _held(norm=99.0),
+    "a norm that is NaN": _held(norm=np.nan),
+    "fewer learnt than none": _held(learnt=-4),
+    "fewer learnt than held": _held(learnt=3),
+    "parts of rows learnt": _held(learnt=40.5),
+    "chosen from more than there are": _held(chosen_from=31),
+    "no parameters": lambda values, arrays: values["held"].pop("parameters"),
+    "a width of 0": _parameter(kernel={"kind": "RBF", "width": 0.0}),
+    "another width": _parameter(kernel={"kind": "RBF", "width": 9.0}),
+    "another C": _parameter(C=0.5),
+    "a C that is NaN": _parameter(C=np.nan),
+    "a scale of 0": _parameter(scale=[1.0, 0.0, 1.0]),
+    "a scale that is NaN": _parameter(scale=[1.0, np.nan, 1.0]),
+    "a scale too short": _parameter(scale=[1.0]),
+    "no terms": lambda values, arrays: values.pop("terms"),
+    "terms without a request": lambda values, arrays: values["terms"].pop("request"),
+    "terms that allow no weights": _terms(C=0.01),
+    "a C in words": _terms(C="large"),
+    "a negative C": _terms(C=-1.0),
+    "a window of 1": _request(window=1),
+    "a rate of 2": _request(alarm_rate=2.0),
+    "features fewer than columns": lambda values, arrays: values.update(n_features=2),
+    "features in words": lambda values, arrays: values.update(n_features="three"),
+    "a name too many": lambda values, arrays: values.update(feature_names=list("abcd")),
+}
+
+
+@pytest.mark.parametrize("made_up", MADE_UP)
+def test_made_up_content_is_refused(made_up):
+    """What a right checksum covers and yet cannot have been learnt is an error of ours, whatever is wrong with it."""
+    assert IncrementalSVDD.from_bytes(_with(lambda values, arrays: None)).window_.shape == (30, 3)
+    with pytest.raises(OneClassError):
+        IncrementalSVDD.from_bytes(_with(MADE_UP[made_up]))
 
 
 # Calls that fail

@@ -305,7 +305,7 @@ def test_a_higher_rate_makes_the_sphere_smaller():
 
 @pytest.mark.parametrize("rate", [0.05, 0.3])
 def test_the_machine_is_scikit_learns(rate):
-    """Scores are those of scikit-learn's OneClassSVM with nu = alarm_rate, gamma = 1/width²; its offset is lowered by `tol` at most."""
+    """Scores are those of scikit-learn's OneClassSVM with nu = alarm_rate, gamma = 1/width²; its offset is lower by about `tol`."""
     rows, fresh = normal(80), normal(30, seed=1)
     rows -= rows.mean(axis=0)
     ours = OneClassSVM(width=2.0, alarm_rate=rate).fit(rows)

@@ -13,7 +13,7 @@ from oneclass.rivals.rival import Rival
 from oneclass.rivals.sliding_sphere import Held, SlidingSphere
 from oneclass.rivals.sphere import terms
 from oneclass.saved import model_from_envelope, model_to_envelope
-from oneclass.state import Envelope, readable, write_file
+from oneclass.state import Envelope, is_count, readable, require_claims, write_file
 from oneclass.threshold import p_values
 from oneclass.types import Floats, KernelFunction
 from oneclass.validation import checked_indices, checked_rows, learnable, require_rows, unchanged_on_error
@@ -173,11 +173,7 @@ class IncrementalSVDD(Rival):
         model, envelope = cls(), Envelope.from_bytes(data)
         model_from_envelope(model, envelope, kernel)
         with readable():
-            values = envelope.values
-            if "terms" in values:
-                model._spheres = SlidingSphere.from_values(values["terms"], kernel)
-            if "held" in values:
-                model._hold(Held.restored(values["held"], envelope.arrays, kernel))
+            model._restore(envelope, kernel)
         return model
 
     # Inside
@@ -198,6 +194,23 @@ class IncrementalSVDD(Rival):
     def _hold(self, held: Held) -> None:
         self._held = held
         self.offset_ = -held.sphere.threshold
+
+    def _restore(self, envelope: Envelope, kernel: KernelFunction | Kernel | None) -> None:
+        values, features = envelope.values, envelope.values["n_features"]
+        names = values["feature_names"]
+        require_claims(
+            {
+                "rows come with their terms": "terms" in values or "held" not in values,
+                "what is held has rows, and no rows come without": ("held" in values) == bool(envelope.arrays),
+                "features are a count": features is None or (is_count(features) and features > 0),
+                "features have a name each, or none has": names is None or len(names) == features,
+            }
+        )
+        if "terms" in values:
+            self._spheres = SlidingSphere.from_values(values["terms"], kernel)
+        if self._spheres is not None and "held" in values:
+            require_claims({"rows have as many columns as there are features": envelope.arrays["rows"].shape[1:] == (features,)})
+            self._hold(Held.restored(values["held"], envelope.arrays, self._spheres.terms, kernel))
 
     def _afresh(self) -> SlidingSphere:
         return SlidingSphere(terms(kernel=self.kernel, width=self.width, C=self.C, alarm_rate=self.alarm_rate, window=self.window))

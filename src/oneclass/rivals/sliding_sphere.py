@@ -16,8 +16,12 @@ from oneclass.rivals.gram import Gram
 from oneclass.rivals.sphere import Sphere, Terms, sphere_of
 from oneclass.rivals.svdd import kernel_matrix, warn_of_no_convergence
 from oneclass.sliding import ROWS_TO_CHOOSE_FROM
+from oneclass.state import is_count, require_claims
 from oneclass.threads import one_blas_thread
 from oneclass.types import Floats, Ints, KernelFunction
+
+_SLACK = 1e-6
+"""By how much saved numbers may miss what they are computed from, as a part of the largest k(x, x)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,18 +65,21 @@ class Held:
         return {"rows": self.rows, "weights": self.weights, "order": self.order.astype(np.float64)}
 
     @classmethod
-    def restored(cls, values: dict[str, Any], arrays: Mapping[str, Floats], function: KernelFunction | Kernel | None) -> "Held":
-        """What `to_values` and `to_arrays` described."""
-        rows, weights, order = arrays["rows"], arrays["weights"], arrays["order"].astype(np.int64)
-        if not np.array_equal(np.sort(order), np.arange(len(rows))) or weights.shape != order.shape:
-            raise StateError(f"this saved state does not fit together: {rows.shape} rows, {weights.shape} weights")
+    def restored(
+        cls, values: dict[str, Any], arrays: Mapping[str, Floats], terms: Terms, function: KernelFunction | Kernel | None
+    ) -> "Held":
+        """What `to_values` and `to_arrays` described; StateError where that is no solution of its window under these terms."""
         parameters = Parameters.from_values(values["parameters"], function)
+        _require_fit(values, arrays, parameters, terms)
+        rows, weights = arrays["rows"], arrays["weights"]
         scaled = parameters.scaled(rows)
         chosen = np.flatnonzero(weights)
         sphere = Sphere(parameters, scaled[chosen], weights[chosen], values["norm"], values["threshold"])
-        if not is_built_in(parameters.kernel):
-            _require_the_same_kernel(sphere)
-        return cls(order, rows, scaled, weights, sphere, values["learnt"], values["chosen_from"])
+        _require_the_same_kernel(sphere)
+        distances, slack = sphere.distances_of_scaled(scaled), _SLACK * np.abs(parameters.kernel.diagonal(scaled)).max()
+        is_radius = distances.min() - slack <= sphere.threshold <= distances.max() + slack
+        require_claims({"the radius is between the distances of the rows": is_radius})
+        return cls(arrays["order"].astype(np.int64), rows, scaled, weights, sphere, values["learnt"], values["chosen_from"])
 
     def start(self, C: float) -> Floats:
         """These weights as a start under another C: rows outside stay outside."""
@@ -127,7 +134,12 @@ class SlidingSphere:
     @classmethod
     def from_values(cls, values: dict[str, Any], function: KernelFunction | Kernel | None) -> "SlidingSphere":
         """What `to_values` described."""
-        return cls(Terms(Request.from_values(values["request"], function), values["C"]))
+        C = values["C"]
+        require_claims({"C is a positive number, or chosen": C is None or (_is_number(C) and 0.0 < C < np.inf)})
+        terms = Terms(Request.from_values(values["request"], function), C)
+        if terms.request.window is not None:
+            terms.require_feasible(terms.request.window)
+        return cls(terms)
 
     # What the window becomes
 
@@ -228,8 +240,39 @@ def _overwritten(old: Floats, slots: Ints, new: Floats, added: int) -> Floats:
     return rows
 
 
+def _require_fit(values: dict[str, Any], arrays: Mapping[str, Floats], parameters: Parameters, terms: Terms) -> None:
+    """Raise StateError unless what was saved belongs together: bytes with a right checksum may still be made up."""
+    rows, weights, order = arrays["rows"], arrays["weights"], arrays["order"]
+    require_claims({"rows are a matrix": rows.ndim == 2 and rows.size})
+    n, d = rows.shape
+    window, numbers = terms.request.window, (values["norm"], values["threshold"])
+    counts = (values["learnt"], values["chosen_from"])
+    require_claims(
+        {
+            "all numbers are finite": all(np.isfinite(array).all() for array in arrays.values()),
+            "a scale for each feature, above 0": parameters.scale.shape == (d,) and (parameters.scale > 0).all(),
+            "the scale is finite": np.isfinite(parameters.scale).all(),
+            "the window holds its rows": window is None or n <= window,
+            "each row has a place in the order": np.array_equal(np.sort(order), np.arange(n)),
+            "C is that of so many rows": _is_number(parameters.C)
+            and np.isclose(parameters.C, terms.C_for(n), rtol=1e-12, atol=0.0),
+            "a weight from 0 to C for each row": weights.shape == (n,) and ((weights >= 0) & (weights <= parameters.C)).all(),
+            "weights add up to 1": abs(weights.sum() - 1.0) <= 1e-6,
+            "the norm and the threshold are finite": all(_is_number(number) and np.isfinite(number) for number in numbers),
+            "counts are counts": all(is_count(number) for number in counts) and counts[1] <= n <= counts[0],
+        }
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _require_the_same_kernel(sphere: Sphere) -> None:
-    """Raise if ||centre||² is not a'Ka: then the function handed in is another than the one that was learnt with."""
+    """Raise if ||centre||² is not a'Ka: the weights are made up, or the function handed in is another than was learnt with."""
     kernel = sphere.parameters.kernel(sphere.support, sphere.support)
-    if not abs(sphere.weights @ kernel @ sphere.weights - sphere.norm) <= 1e-6 * np.abs(kernel).max():
-        raise KernelError(f"{sphere.parameters.kernel!r} is not the kernel this was saved with: the weights do not fit it")
+    if abs(sphere.weights @ kernel @ sphere.weights - sphere.norm) <= _SLACK * np.abs(kernel).max():
+        return
+    if is_built_in(sphere.parameters.kernel):
+        raise StateError(f"this saved state does not fit together: {sphere.norm:g} is not ||centre||² of its rows and weights")
+    raise KernelError(f"{sphere.parameters.kernel!r} is not the kernel this was saved with: the weights do not fit it")
