@@ -9,7 +9,7 @@ from oneclass.errors import InvalidParameterError
 from oneclass.kernels import Kernel
 from oneclass.normality import require_finite
 from oneclass.parameters import Parameters, Request, request
-from oneclass.rivals.dual import Solution
+from oneclass.rivals.dual import Solution, blocks_of
 from oneclass.rivals.rival import in_blocks
 from oneclass.types import Floats
 from oneclass.validation import checked_number
@@ -103,7 +103,9 @@ def sphere_of(parameters: Parameters, scaled: Floats, K: Floats, solution: Solut
         return sphere
     # As they are scored, so that no row on the sphere, nor a copy of one, is an alarm by rounding.
     if parameters.kernel.is_pairwise:
-        distances = sphere.distances_from(K[np.ix_(on_it, chosen)], parameters.kernel.diagonal(scaled[on_it]))
+        diagonal = parameters.kernel.diagonal(scaled[on_it])
+        parts = [sphere.distances_from(part, diagonal[at : at + len(part)]) for at, part in blocks_of(K, on_it, chosen)]
+        distances = np.concatenate(parts)
     else:
         distances = sphere.distances_of_scaled(scaled[on_it])
     return replace(sphere, threshold=float(distances.max()))
