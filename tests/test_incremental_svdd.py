@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
-from svdd_oracle import by_pairs, violation
+from svdd_oracle import by_enumeration, by_pairs, objective, violation
 
 from oneclass import Watcher
 from oneclass.errors import InvalidParameterError, InvalidRowsError, KernelError, NotLearntError, OneClassError, StateError
@@ -101,6 +101,68 @@ def test_the_first_rows_are_weighed_right(seed, C):
         K = RBF_OF_2(model.window_, model.window_)
         slow = by_pairs(K, model.C_)
         np.testing.assert_allclose(K @ model.weights_, K @ slow, atol=1e-9)
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([RBF(0.5), RBF(1.0), RBF(2.0), Laplacian(2.0)]),
+    st.floats(0.05, 0.9),
+    st.booleans(),
+    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 3)), min_size=1, max_size=8),
+)
+def test_every_state_equals_a_slow_solver(seed, kernel, rate, has_copies, todo):
+    """Whatever was learnt and forgotten, distances and radius are those of weights moved between pairs of rows until none may."""
+    rng = np.random.default_rng(seed)
+    model = IncrementalSVDD(kernel, alarm_rate=rate, window=14).partial_fit(rng.normal(size=(9, 2)))
+    for learnt, forgotten in todo:
+        rows = rng.normal(size=(learnt, 2))
+        model.partial_fit(np.round(rows) if has_copies else rows).forget(rng.choice(9, forgotten, replace=False))
+        K = kernel(model.window_, model.window_)
+        slow = by_pairs(K, model.C_)
+        expected = 1.0 - 2.0 * K @ slow + slow @ K @ slow
+        np.testing.assert_allclose(-model.score_samples(model.window_), expected, atol=1e-9)
+        assert violation(K, model.C_, slow, -model.offset_) <= 1e-9
+
+
+@settings(max_examples=25)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([RBF(0.5), RBF(2.0), RBF(8.0), Linear(), Polynomial(2)]),
+    st.floats(0.1, 0.9),
+    st.lists(st.booleans(), min_size=1, max_size=5),
+)
+def test_every_state_of_a_few_rows_equals_enumeration(seed, kernel, rate, todo):
+    """Of up to five rows, learnt and forgotten one at a time, no way to put them inside, on and outside the sphere is better."""
+    rng = np.random.default_rng(seed)
+    model = IncrementalSVDD(kernel, alarm_rate=rate, window=5).partial_fit(rng.normal(size=(3, 2)))
+    for is_learnt in todo:
+        if is_learnt or len(model.window_) == 1:
+            model.partial_fit(rng.normal(size=(1, 2)))
+        else:
+            model.forget([rng.integers(len(model.window_))])
+        K = kernel(model.window_, model.window_)
+        size, best = np.abs(K).max(), by_enumeration(K, model.C_)
+        assert objective(K, model.weights_) <= objective(K, best) + 1e-9 * size
+        expected = np.diag(K) - 2.0 * K @ best + best @ K @ best
+        np.testing.assert_allclose(-model.score_samples(model.window_), expected, atol=1e-4 * size)
+
+
+@pytest.mark.parametrize(("width", "features"), [(0.3, 8), (1.0, 8), (1.4, 8), (4.0, 50)])
+@pytest.mark.parametrize("window", [None, 300])
+def test_a_window_of_which_most_is_on_the_sphere_stays_exact(width, features, window):
+    """With most of 300 rows on the sphere each state keeps the conditions to 1e-8, and after saving goes on with the same bits."""
+    rows = normal(330, features)
+    model = IncrementalSVDD(width=width, window=window).fit(rows[:300])
+    other = IncrementalSVDD.from_bytes(model.to_bytes())
+    for step, row in enumerate(rows[300:]):
+        for each in (model, other):
+            each.partial_fit(row[None])
+            if step % 3 == 0:
+                each.forget([0, 40])
+        require_optimal(model, RBF(width))
+        assert model.to_bytes() == other.to_bytes()
+    assert ((model.weights_ > 0.0) & (model.weights_ < model.C_)).mean() > 0.5
 
 
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 30), min_size=1, max_size=12), st.floats(0.03, 0.5))

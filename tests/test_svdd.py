@@ -112,6 +112,23 @@ def test_many_rows_on_the_sphere_are_freed_together(width, rate):
     assert found.steps <= 100
 
 
+@pytest.mark.parametrize("width", [0.3, 1.0, 1.4, 3.0])
+@pytest.mark.parametrize("has_copies", [False, True])
+def test_many_rows_that_are_free_from_the_start_stay_exact(width, has_copies):
+    """With 300 rows free at once, and K near to the unit matrix, ill-conditioned or singular, the conditions hold to 1e-8."""
+    rows = normal(300, 8)
+    rows = rows[np.arange(300) % 200] if has_copies else rows
+    K = RBF(width)(rows, rows)
+    found = solve(K, 1.0, np.linspace(0.5, 1.4, 300) / 300)
+    assert found.is_settled
+    assert violation(K, 1.0, found.weights, found.weights @ K @ found.weights + found.level) <= 1e-10
+
+
+def test_many_rows_that_nothing_parts_share_what_is_lacking():
+    """Where all rows are equally far from each other, the weight that a start lacks is spread evenly."""
+    np.testing.assert_allclose(solve(np.eye(150), 1.0, np.full(150, 0.5 / 150)).weights, 1.0 / 150, rtol=1e-14)
+
+
 def test_a_solution_is_a_start_that_takes_no_step():
     """From its own weights a solution is found again at once, with the same bits."""
     rows = normal(80)
@@ -127,6 +144,8 @@ def test_a_matrix_that_is_no_kernels_is_refused():
     K = np.array([[0.0, 1.0, 0.5], [1.0, 0.0, 1.0], [0.5, 1.0, 0.0]])
     with pytest.raises(KernelError, match="positive semi-definite"):
         solve(K, 10.0, np.full(3, 0.3))
+    with pytest.raises(KernelError, match="positive semi-definite"):
+        solve(np.kron(np.eye(50), K), 10.0, np.full(150, 0.006) * np.linspace(0.5, 1.5, 150))
 
 
 # SVDD
