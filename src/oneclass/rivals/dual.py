@@ -111,7 +111,7 @@ def blocks_of(K: Floats, rows: Ints, columns: Ints) -> Iterator[tuple[int, Float
     """K[rows, columns] some rows at a time, each with where it begins: fresh memory for all can cost as much as factorising it."""
     step = max(1, _BLOCK_NUMBERS // len(K))
     for at in range(0, len(rows), step):
-        yield at, K.take(rows[at : at + step], axis=0).take(columns, axis=1)
+        yield at, K[rows[at : at + step]].take(columns, axis=1)
 
 
 class _Descent:
