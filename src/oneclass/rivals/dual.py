@@ -96,7 +96,8 @@ def solve(K: Floats, C: float, start: Floats | None = None) -> Solution:
     """The optimal weights of the dual, K of shape (n, n), C >= 1/n; KernelError where K is not positive semi-definite.
 
     `start` holds numbers from 0 to C that need not add up to 1, best those of a neighbouring problem: rows that are gone left out,
-    new ones 0. Each step costs O(n·f + f³) with f free rows, and there are at most about as many steps as rows that change sides.
+    new ones 0. Each step costs O(n·f + f³) with f free rows, or up to f/16 times n² where those are most and K is well-conditioned;
+    there are at most about as many steps as rows that change sides.
     """
     guess = first_guess(K, C) if start is None or not start.any() else np.clip(start, 0.0, C)
     descent = _Descent(K, C, guess)

@@ -23,8 +23,9 @@ class IncrementalSVDD(Rival):
     """`SVDD` of the rows in a window, which learns and forgets rows exactly; d(x) = ||φ(x) - centre||².
 
     After each call the sphere is that of `SVDD` fitted to `window_` under the same parameters, to rounding, however the rows came
-    and went. A row costs one row of K and a few steps of O(n·f + f³), f the rows on the sphere; a row inside that comes or goes
-    needs none of these. θ is the square of the radius. Needs the n² numbers of K, which are not saved.
+    and went. A row costs one row of K and a few steps of O(n·f + f³), f the rows on the sphere, or, where those are most and K is
+    well-conditioned, of some n²; a row inside that comes or goes needs none of these. θ is the square of the radius, as those on
+    it are scored. Needs the n² numbers of K, which are not saved.
 
     Parameters
     ----------
