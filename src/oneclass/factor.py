@@ -252,21 +252,21 @@ class Factor:
         taken[:whole, :whole] = self._taken[:whole, :whole]
         self._taken = taken
         for start, end in self._bounds[whole:]:
-            panel = np.empty((end, end - start))
+            panel = np.zeros((end, end - start))
             if last:
                 old = last.pop()
                 panel[: len(old), : old.shape[1]] = old
             self._kernel.append(panel)
-            self._front.append(np.empty((start, end - start)))
-            self._diagonal.append(np.empty((end - start, end - start), order="F"))
+            self._front.append(np.zeros((start, end - start)))
+            self._diagonal.append(np.zeros((end - start, end - start), order="F"))
             self._inverted.append(None)
             self._valid.append(0)
-            # Untouched, and so no memory, until they are needed.
-            self._inverse_front.append(np.empty((start, end - start)))
-            self._sums.append(np.empty((start, end - start)))
+            # Zeros of the system's own, and so no memory, until they are needed; never what forgotten rows have left behind.
+            self._inverse_front.append(np.zeros((start, end - start)))
+            self._sums.append(np.zeros((start, end - start)))
             self._summed.append(0)
-            near = self._bounds[len(self._aside) :: -1][: 1 + int(ASIDE * count)]
-            self._aside.append([np.empty((b - a, end - start)) for a, b in near])
+            near = self._bounds[len(self._aside) :: -1][: 1 + int(ASIDE * count)] if start else []  # the first has nothing in front
+            self._aside.append([np.zeros((b - a, end - start)) for a, b in near])
 
 
 def _substitute(lower: Floats, values: Floats, *, transposed: int) -> Floats:
