@@ -35,7 +35,18 @@ _HOMES = {
 }
 _MODULES = ("checks", "errors", "kernels", "rivals", "streams")
 
-__all__ = ["KernelBoundary", "KernelReconstruction", "Verdicts", "Watcher", "checks", "errors", "kernels", "load", "rivals"]
+__all__ = [
+    "KernelBoundary",
+    "KernelReconstruction",
+    "Verdicts",
+    "Watcher",
+    "checks",
+    "errors",
+    "kernels",
+    "load",
+    "rivals",
+    "streams",
+]
 
 
 def __getattr__(name: str) -> object:

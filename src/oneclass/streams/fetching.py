@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -79,8 +80,10 @@ def _fetched(dataset: Dataset, cache: Path | None) -> Path:
             _convert(raw, records, dataset)
             records.replace(path)
     except (OSError, EOFError) as error:  # requests' errors are OSErrors
+        if (response := getattr(error, "response", None)) is not None:
+            response.close()  # pooch leaves the connection open, and Python warns of it
         raise StreamError(f"{_missing(dataset, cache)}. Fetching {url} failed: {error}") from error
-    except (StreamError, ValueError, LookupError, zipfile.BadZipFile) as error:
+    except (StreamError, ValueError, LookupError, zipfile.BadZipFile, zlib.error) as error:
         raise StreamError(f"{_missing(dataset, cache)}. What {url} sent is something else ({_fingerprint(dataset)})") from error
     return path
 
@@ -89,7 +92,7 @@ def _convert(raw: Path, records: Path, dataset: Dataset) -> None:
     """Write the records of a source's file; whatever of it is known must be right."""
     if dataset.source.blob and blob_id(raw.read_bytes()) != dataset.source.blob:
         raise StreamError("another blob")
-    with gzip.open(records, "wt", encoding="ascii", newline="\n") as file:
+    with gzip.open(records, "wt", compresslevel=6, encoding="ascii", newline="\n") as file:
         file.writelines(f"{line}\n" for line in _lines(raw, dataset))
     if dataset.sha256:
         require_original(records, dataset)
