@@ -31,7 +31,8 @@ IN_MODULES = {
     "kernels": "RBF Laplacian Polynomial Linear RationalQuadratic Sum Product FunctionKernel Kernel",
     "checks": "check_detector yield_checks CHECKS",
     "errors": "OneClassError InvalidRowsError InvalidRowTypeError InvalidParameterError KernelError NotLearntError StateError "
-    "NoAlarmWarning",
+    "StreamError NoAlarmWarning",
+    "streams": "load names Stream translation rotation expansion surrounding unimodal multimodal gears regimes bursts ring",
 }
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from oneclass import errors as errors
     from oneclass import kernels as kernels
     from oneclass import rivals as rivals
+    from oneclass import streams as streams
     from oneclass.boundary import KernelBoundary as KernelBoundary
     from oneclass.loading import load as load
     from oneclass.reconstruction import KernelReconstruction as KernelReconstruction
@@ -32,9 +33,20 @@ _HOMES = {
     "Watcher": "watcher",
     "load": "loading",
 }
-_MODULES = ("checks", "errors", "kernels", "rivals")
+_MODULES = ("checks", "errors", "kernels", "rivals", "streams")
 
-__all__ = ["KernelBoundary", "KernelReconstruction", "Verdicts", "Watcher", "checks", "errors", "kernels", "load", "rivals"]
+__all__ = [
+    "KernelBoundary",
+    "KernelReconstruction",
+    "Verdicts",
+    "Watcher",
+    "checks",
+    "errors",
+    "kernels",
+    "load",
+    "rivals",
+    "streams",
+]
 
 
 def __getattr__(name: str) -> object:

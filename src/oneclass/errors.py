@@ -7,7 +7,8 @@
     ├── KernelError               (ValueError)      a kernel that has the wrong shape, or is not positive definite
     │   └── KernelOverflowError                     a kernel value that is not finite: at which row
     ├── NotLearntError            (NotFittedError)  scored before anything was learnt
-    └── StateError                (ValueError)      bytes that are damaged, foreign or from a newer version
+    ├── StateError                (ValueError)      bytes that are damaged, foreign or from a newer version
+    └── StreamError               (ValueError)      a data set that is unknown, out of reach, or not what it should be
 
 Each also derives from the class that scikit-learn's checks expect. After any of them the model is as it was before the call.
 """
@@ -53,6 +54,10 @@ class NotLearntError(OneClassError, NotFittedError):
 
 class StateError(OneClassError, ValueError):
     """Saved bytes that are damaged, not ours, or written by a newer version."""
+
+
+class StreamError(OneClassError, ValueError):
+    """A data set that nobody knows, that is in no folder and cannot be fetched, or whose file is not what it should be."""
 
 
 class NoAlarmWarning(UserWarning):
