@@ -14,7 +14,9 @@ from oneclass import streams
 from oneclass.errors import InvalidParameterError, StreamError
 from oneclass.streams import fetching
 from oneclass.streams.datasets import DATASETS
+from oneclass.streams.drift import Course
 from oneclass.streams.records import LINES
+from oneclass.streams.stream import Chunk, Stream
 
 # Tables II and IV: features, targets, others. Breast Cancer's two counts are the other way round there, by mistake.
 PAPER = {
@@ -435,3 +437,69 @@ def test_a_watcher_follows_a_generated_stream():
     fixed = oneclass.KernelBoundary().fit(stream.rows[:150])
     assert np.mean(window.watch(stream.rows).alarm) < 0.15
     assert np.mean(fixed.predict(stream.rows[1500:]) == -1) > 0.9
+
+
+def test_what_one_caller_does_to_a_chunk_no_other_sees():
+    """Chunks cannot be written to, whether the whole stream has been read before or not."""
+    for stream in (Stream.of(np.zeros((5, 1)), [True] * 5), streams.ring(rows=5)):
+        for chunk in (*stream.chunks(2), *stream.chunks(9)):
+            with pytest.raises(ValueError, match="read-only"):
+                chunk.rows[:] = 9.0
+            with pytest.raises(ValueError, match="read-only"):
+                chunk.is_target[:] = False
+
+
+@pytest.mark.parametrize("blocks", [[3], [3, 3], []])
+def test_blocks_that_are_not_the_stream_are_refused(blocks):
+    """A stream whose blocks hold fewer or more rows than was said is no stream, at once or in chunks."""
+    stream = Stream("mine", "", 5, 1, lambda: [Chunk(np.ones((count, 1)), np.ones(count, dtype=bool)) for count in blocks])
+    with pytest.raises(StreamError, match="mine: after .* are not those of 5 rows of 1 features"):
+        _ = stream.rows
+    with pytest.raises(StreamError, match="are not those of 5 rows"):
+        list(stream.chunks(2))
+    wide = Stream("mine", "", 5, 1, lambda: [Chunk(np.ones((5, 2)), np.ones(5, dtype=bool))])
+    with pytest.raises(StreamError, match="of 1 features"):
+        _ = wide.rows
+
+
+@pytest.mark.parametrize("rows", [[[np.nan]], [[1j]], [["text"]]])
+def test_rows_of_ones_own_are_finite_numbers(rows):
+    """What is in memory is looked at, too."""
+    with pytest.raises(StreamError, match="finite numbers"):
+        Stream.of(rows, [True])
+
+
+def test_another_parameter_gives_another_description():
+    """The description tells two streams apart that differ in any parameter: it can name what was made of them."""
+    plain = {"rows": 50, "contamination": 0.1}
+    changed = [{}, {"distance": 5.0}, {"gap": 1.0}, {"seed": 1}, {"features": 3}, {"drift": "none"}, {"contamination": 0.1000001}]
+    assert len({streams.translation(**{**plain, **each}).description for each in changed}) == len(changed)
+    assert streams.gears(turns=1.3).description != streams.gears().description
+
+
+@pytest.mark.parametrize(
+    "shape", [{"distance": np.nan}, {"gap": np.inf}, {"gap": "x"}, {"contamination": "0.1"}, {"contamination": 1.5}]
+)
+def test_a_shape_that_is_no_number_is_refused_at_the_call(shape):
+    """What would give rows of NaN, or fail at the first row, is refused when the stream is asked for."""
+    with pytest.raises(InvalidParameterError):
+        streams.translation(**shape)
+
+
+@pytest.mark.parametrize(("rows", "changes"), [(100, 49), (49, 48), (50, 49), (60, 2)])
+def test_regimes_are_of_equal_length(rows, changes):
+    """Where the stream can be cut into equal parts, it is: no rounding makes one of them a row longer."""
+    course = Course(rows, 1, "abrupt", 0.0, 0, changes)
+    place = np.concatenate([place for _, _, place in course._steps()])
+    assert set(np.unique(place, return_counts=True)[1]) == {rows // (changes + 1)}
+
+
+@pytest.mark.parametrize("damage", ["cut", "no gzip"])
+def test_a_damaged_file_is_a_stream_error_with_verify_too(damage, tmp_path, monkeypatch):
+    """A file that cannot be read to its end is named, whether its bytes are compared or only read."""
+    content = gzip.compress(b"x1,x2,label\n" + b"1,2,1\n" * 16_000)
+    (tmp_path / "1CDT.csv.gz").write_bytes(content[:-20] if damage == "cut" else b"x1,x2,label\n")
+    monkeypatch.setenv("ONECLASS_DATA", str(tmp_path))
+    for verify in (False, True):
+        with pytest.raises(StreamError, match=r"1CDT\.csv\.gz"):
+            _ = streams.load("1CDT", verify=verify).rows

@@ -15,7 +15,7 @@ Rows are drawn in blocks of 1000, each from a generator of random numbers of its
 So chunks of any size hold the same rows, and a stream of any length needs the memory of one block.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -24,7 +24,7 @@ import numpy as np
 from oneclass.errors import InvalidParameterError
 from oneclass.streams.stream import Chunk, Stream
 from oneclass.types import Bools, Floats, Ints
-from oneclass.validation import checked_whole
+from oneclass.validation import checked_number, checked_whole
 
 Drift: TypeAlias = Literal["none", "incremental", "abrupt", "gradual", "recurring"]
 
@@ -55,15 +55,16 @@ class Course:
         checked_whole("changes", self.changes, at_least=0, hint="jumps of the normal class")
         if self.drift not in get_args(Drift):
             raise InvalidParameterError(f"drift={self.drift!r}: choose one of {', '.join(map(repr, get_args(Drift)))}")
-        if not 0 <= self.contamination <= 1:
+        checked_number("contamination", self.contamination, takes_zero=True, hint="the share of rows that are no targets, 0 to 1")
+        if self.contamination > 1:
             raise InvalidParameterError(f"contamination={self.contamination!r}: give the share of rows that are no targets, 0 to 1")
 
     def layout(self) -> np.random.Generator:
         """The random numbers for what is decided once for the whole stream."""
         return self._numbers(_LAYOUT, 0)
 
-    def stream(self, kind: str, scene: Scene) -> Stream:
-        """The stream of a scene, in which targets and others come independently of each other."""
+    def stream(self, kind: str, scene: Scene, **shape: float) -> Stream:
+        """The stream of a scene of this `shape`, in which targets and others come independently of each other."""
 
         def blocks() -> Iterator[Chunk]:
             """Who each row belongs to is drawn first, then the row."""
@@ -71,9 +72,11 @@ class Course:
                 is_target: Bools = rng.random(len(number)) >= self.contamination
                 yield Chunk(scene(place, is_target, rng), is_target)
 
-        return self._described(kind, blocks)
+        return self._described(kind, blocks, shape)
 
-    def stream_in_bursts(self, kind: str, scene: Callable[[Floats, Floats, np.random.Generator], Floats], length: int) -> Stream:
+    def stream_in_bursts(
+        self, kind: str, scene: Callable[[Floats, Floats, np.random.Generator], Floats], length: int, **shape: float
+    ) -> Stream:
         """The stream of a scene in which the others come in stretches of `length` rows.
 
         The scene gets, for each row, where its stretch lies: a direction (unit vector), or zeros for a target.
@@ -88,7 +91,7 @@ class Course:
                 is_target: Bools = ~np.any(towards, axis=1)
                 yield Chunk(scene(place, towards, rng), is_target)
 
-        return self._described(kind, blocks)
+        return self._described(kind, blocks, shape)
 
     def _direction(self, stretch: int) -> Floats:
         """Where the burst of a stretch lies; zeros if the stretch is none."""
@@ -103,36 +106,39 @@ class Course:
         for block, start in enumerate(range(0, self.rows, BLOCK)):
             number = np.arange(start, min(start + BLOCK, self.rows), dtype=np.int64)
             rng = self._numbers(_ROWS, block)
-            yield number, rng, places(self.drift, number / self.rows, rng, self.changes)
+            yield number, rng, self._places(number, rng)
 
-    def _described(self, kind: str, blocks: Callable[[], Iterator[Chunk]]) -> Stream:
+    def _places(self, number: Ints, rng: np.random.Generator) -> Floats:
+        """The place p of each row."""
+        # In whole numbers where the stream is cut into parts: rounding of a quotient would make some of them a row longer.
+        match self.drift:
+            case "incremental":
+                return np.asarray(number / self.rows, dtype=np.float64)
+            case "abrupt":
+                return np.asarray((number * (self.changes + 1) // self.rows) / max(self.changes, 1), dtype=np.float64)
+            case "gradual":
+                chance = np.clip(2.0 * number / self.rows - 0.5, 0.0, 1.0)
+                return np.asarray(rng.random(len(number)) < chance, dtype=np.float64)
+            case "recurring":
+                return np.asarray((4 * number // self.rows) % 2, dtype=np.float64)
+        return np.zeros(len(number))
+
+    def _described(self, kind: str, blocks: Callable[[], Iterator[Chunk]], shape: Mapping[str, float]) -> Stream:
+        for name, value in shape.items():
+            is_number: bool = isinstance(value, int | float | np.integer | np.floating)  # whatever its type says
+            if not is_number or not np.isfinite(value):
+                raise InvalidParameterError(f"{name}={value!r}: give a finite number")
+        # Everything that another call would have to be given for the same rows.
+        said = "".join(f"{name} {float(value):g}, " for name, value in shape.items())
         said = (
-            f"Generated: {kind}; {self.drift} drift, {self.rows:,} rows, {self.features} features, "
-            f"contamination {self.contamination:g}, seed {self.entropy}."
+            f"Generated: {kind}; {self.drift} drift, {said}{self.rows:,} rows, {self.features} features, "
+            f"contamination {float(self.contamination)!r}, seed {self.entropy}."
         )
         return Stream(kind.partition(":")[0], said, self.rows, self.features, blocks)
 
     def _numbers(self, purpose: int, index: int) -> np.random.Generator:
         # A key of its own: entropies that differ in trailing zeros alone are the same seed to NumPy.
         return np.random.default_rng(np.random.SeedSequence(int(self.entropy), spawn_key=(purpose, index)))
-
-
-def places(drift: str, t: Floats, rng: np.random.Generator, changes: int = 1) -> Floats:
-    """The place p of each row, from its time t in [0, 1)."""
-    match drift:
-        case "incremental":
-            return t
-        case "abrupt":
-            jumps: Floats = np.floor(t * (changes + 1)) / max(changes, 1)
-            return jumps
-        case "gradual":
-            chance: Floats = np.clip(2.0 * t - 0.5, 0.0, 1.0)
-            late: Floats = np.where(rng.random(len(t)) < chance, 1.0, 0.0)
-            return late
-        case "recurring":
-            back: Floats = np.floor(4.0 * t) % 2.0
-            return back
-    return np.zeros(len(t))
 
 
 def directions(rng: np.random.Generator, count: int, features: int) -> Floats:

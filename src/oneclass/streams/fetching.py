@@ -8,6 +8,7 @@ right.
 
 import gzip
 import hashlib
+import lzma
 import os
 import zipfile
 import zlib
@@ -19,7 +20,7 @@ from typing import Any
 
 from oneclass.errors import StreamError
 from oneclass.streams.datasets import Dataset
-from oneclass.streams.records import opened
+from oneclass.streams.records import opened, readable
 
 HOST = "https://raw.githubusercontent.com"
 SECONDS = 30
@@ -42,7 +43,7 @@ def located(dataset: Dataset, *, verify: bool = False) -> Path:
 
 def require_original(path: Path, dataset: Dataset) -> None:
     """Raise unless a file of records has the bytes of the original; UG-2C-3D and UG-2C-5D are known by what follows the header."""
-    with opened(path) as file:
+    with readable(path), opened(path) as file:
         content = file.read()
     if dataset.sha256:
         is_original = hashlib.sha256(content).hexdigest() == dataset.sha256
@@ -83,7 +84,7 @@ def _fetched(dataset: Dataset, cache: Path | None) -> Path:
         if (response := getattr(error, "response", None)) is not None:
             response.close()  # pooch leaves the connection open, and Python warns of it
         raise StreamError(f"{_missing(dataset, cache)}. Fetching {url} failed: {error}") from error
-    except (StreamError, ValueError, LookupError, zipfile.BadZipFile, zlib.error) as error:
+    except (StreamError, ValueError, LookupError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError) as error:
         raise StreamError(f"{_missing(dataset, cache)}. What {url} sent is something else ({_fingerprint(dataset)})") from error
     return path
 

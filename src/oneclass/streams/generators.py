@@ -40,7 +40,9 @@ def translation(
         drawn: Floats = rng.standard_normal((len(p), features)) + ahead[:, None]
         return drawn
 
-    return Course(rows, features, drift, contamination, seed).stream("translation: the others ahead", scene)
+    return Course(rows, features, drift, contamination, seed).stream(
+        "translation: the others ahead", scene, distance=distance, gap=gap
+    )
 
 
 def rotation(
@@ -100,7 +102,9 @@ def surrounding(
         drawn[:, :2] += _on_circle(2.0 * np.pi * turns * p, np.where(is_target, radius, 0.0))
         return drawn
 
-    return Course(rows, features, drift, contamination, seed).stream("surrounding: targets round a wide class", scene)
+    return Course(rows, features, drift, contamination, seed).stream(
+        "surrounding: targets round a wide class", scene, radius=radius, turns=turns
+    )
 
 
 def unimodal(
@@ -150,7 +154,7 @@ def gears(
     (1.3, 0), with a = 2π · turns · p. In all features N(0, 0.05²) is added. As GEARS-2C-2D.
     """
     require_a_plane("gears", features)
-    arms = checked_whole("arms", arms, at_least=1, hint="arms of a gear")
+    arms = checked_whole("arms", arms, at_least=2, hint="arms of a gear; one alone would move its mean")
 
     def scene(p: Floats, is_target: Bools, rng: np.random.Generator) -> Floats:
         """An arm, a place on it, noise."""
@@ -161,7 +165,7 @@ def gears(
         drawn[:, 0] += 1.3 * ~is_target
         return drawn
 
-    return Course(rows, features, drift, contamination, seed).stream(f"gears: {arms} arms each", scene)
+    return Course(rows, features, drift, contamination, seed).stream(f"gears: {arms} arms each", scene, turns=turns)
 
 
 def _circling(course: Course, kind: str, radius: float, growth: float, turns: float) -> Stream:
@@ -175,7 +179,7 @@ def _circling(course: Course, kind: str, radius: float, growth: float, turns: fl
         drawn[:, :2] += _on_circle(2.0 * np.pi * (turns * p + quarter / 4.0), radius * (1.0 + (growth - 1.0) * p))
         return drawn
 
-    return course.stream(kind, scene)
+    return course.stream(kind, scene, radius=radius, growth=growth, turns=turns)
 
 
 def _gaussians(course: Course, kind: str, modes: int) -> Stream:
@@ -225,8 +229,10 @@ def regimes(
         regime = np.rint(p * changes).astype(np.int64)
         outside = directions(rng, len(p), features) * (np.sqrt(features) + rng.uniform(3.0, 6.0, size=(len(p), 1)))
         drawn = np.where(is_target[:, None], rng.standard_normal((len(p), features)), outside)
-        rows_drawn: Floats = centres[regime] + np.einsum("nij,nj->ni", shapes[regime], drawn)
-        return rows_drawn
+        for each in np.unique(regime):  # few in a block; all their matrices at once would be features² numbers a row
+            of = regime == each
+            drawn[of] = centres[each] + np.einsum("ij,nj->ni", shapes[each], drawn[of])
+        return drawn
 
     return course.stream(f"regimes: {changes} jumps of the normal class", scene)
 
@@ -256,7 +262,9 @@ def bursts(
         drawn: Floats = centre + deviation * rng.standard_normal((len(p), features))
         return drawn
 
-    return Course(rows, features, drift, contamination, seed).stream_in_bursts(f"bursts: of {length} rows", scene, length)
+    return Course(rows, features, drift, contamination, seed).stream_in_bursts(
+        f"bursts: of {length} rows", scene, length, distance=distance
+    )
 
 
 def _on_circle(angle: Floats, radius: Floats) -> Floats:

@@ -3,6 +3,7 @@
 import gzip
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -44,16 +45,22 @@ def blocks_of(path: Path, dataset: Dataset) -> Iterator[Chunk]:
         )
 
 
-def _pieces(path: Path, dataset: Dataset) -> Iterator[list[str]]:
-    """The lines behind the header, without empty ones."""
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """A file that is damaged, or that may not be read, fails as a StreamError."""
     try:
-        with opened(path) as file:
-            lines = (line.decode() for line in file if line.strip())
-            _require_header(next(lines, "").removeprefix("\ufeff"), path, dataset)  # spreadsheets begin with a byte order mark
-            while piece := list(islice(lines, LINES)):
-                yield piece
+        yield
     except (EOFError, OSError, UnicodeDecodeError, zlib.error) as error:
         raise StreamError(f"{path} cannot be read to its end ({error}): replace it, or remove it") from error
+
+
+def _pieces(path: Path, dataset: Dataset) -> Iterator[list[str]]:
+    """The lines behind the header, without empty ones."""
+    with readable(path), opened(path) as file:
+        lines = (line.decode() for line in file if line.strip())
+        _require_header(next(lines, "").removeprefix("\ufeff"), path, dataset)  # spreadsheets begin with a byte order mark
+        while piece := list(islice(lines, LINES)):
+            yield piece
 
 
 def _require_header(line: str, path: Path, dataset: Dataset) -> None:

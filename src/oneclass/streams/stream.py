@@ -42,7 +42,10 @@ class Stream:
     @classmethod
     def of(cls, rows: object, is_target: object, *, name: str = "rows", description: str = "rows in memory") -> "Stream":
         """The stream of rows that are in memory already, of which a copy is taken."""
-        numbers, truths = np.array(rows, dtype=np.float64), np.array(is_target)
+        given, truths = np.array(rows), np.array(is_target)
+        if given.dtype.kind not in "biuf" or not np.isfinite(given).all():
+            raise StreamError(f"rows of type {given.dtype} came where a matrix of finite numbers is needed")
+        numbers = given.astype(np.float64)
         if numbers.ndim != 2 or truths.shape != numbers.shape[:1] or truths.dtype != np.bool_:
             raise StreamError(
                 f"rows of shape {numbers.shape} came with is_target of shape {truths.shape} and type {truths.dtype}: "
@@ -54,7 +57,7 @@ class Stream:
     def chunks(self, size: int = 50) -> Iterator[Chunk]:
         """The stream in chunks of `size` rows; the last has what is left."""
         size = checked_whole("size", size, at_least=1, hint="rows of a chunk")
-        return _cut([self._all] if "_all" in vars(self) else self.blocks(), size)
+        return _cut([self._all] if "_all" in vars(self) else self._counted(), size)
 
     @property
     def rows(self) -> Floats:
@@ -69,11 +72,26 @@ class Stream:
     def __len__(self) -> int:
         return self.count
 
+    def _counted(self) -> Iterator[Chunk]:
+        """The blocks, which must hold as many rows as was said, each with its truth."""
+        seen = 0
+        for rows, is_target in self.blocks():
+            seen += len(rows)
+            if rows.shape != (len(is_target), self.features) or seen > self.count:
+                break
+            yield Chunk(rows, is_target)
+        else:
+            if seen == self.count:
+                return
+        raise StreamError(
+            f"{self.name}: after {seen:,} rows its blocks are not those of {self.count:,} rows of {self.features} features"
+        )
+
     @cached_property
     def _all(self) -> Chunk:
         whole = Chunk(np.empty((self.count, self.features)), np.empty(self.count, dtype=np.bool_))
         start = 0
-        for block in self.blocks():
+        for block in self._counted():
             stop = start + len(block.rows)
             whole.rows[start:stop], whole.is_target[start:stop] = block
             start = stop
@@ -96,7 +114,7 @@ def _cut(blocks: Iterable[Chunk], size: int) -> Iterator[Chunk]:
             yield _part(joined, start, start + size)
         waiting = [_part(joined, whole, len(joined.rows))]
     if waiting and len((rest := _joined(waiting)).rows):
-        yield rest
+        yield _part(rest, 0, len(rest.rows))
 
 
 def _joined(chunks: list[Chunk]) -> Chunk:
@@ -106,4 +124,7 @@ def _joined(chunks: list[Chunk]) -> Chunk:
 
 
 def _part(chunk: Chunk, start: int, stop: int) -> Chunk:
-    return Chunk(chunk.rows[start:stop], chunk.is_target[start:stop])
+    part = Chunk(chunk.rows[start:stop], chunk.is_target[start:stop])
+    for array in part:
+        array.setflags(write=False)  # it may be a view of what the next caller is given
+    return part
