@@ -453,7 +453,7 @@ def test_what_one_caller_does_to_a_chunk_no_other_sees():
 def test_blocks_that_are_not_the_stream_are_refused(blocks):
     """A stream whose blocks hold fewer or more rows than was said is no stream, at once or in chunks."""
     stream = Stream("mine", "", 5, 1, lambda: [Chunk(np.ones((count, 1)), np.ones(count, dtype=bool)) for count in blocks])
-    with pytest.raises(StreamError, match="mine: after .* are not those of 5 rows of 1 features"):
+    with pytest.raises(StreamError, match=r"mine: after .* are not those of 5 rows of 1 features"):
         _ = stream.rows
     with pytest.raises(StreamError, match="are not those of 5 rows"):
         list(stream.chunks(2))
