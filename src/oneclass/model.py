@@ -19,7 +19,7 @@ from oneclass.sliding import SlidingModel
 from oneclass.state import Envelope, write_file
 from oneclass.threads import one_blas_thread
 from oneclass.types import Floats, Ints, KernelFunction
-from oneclass.validation import checked_indices, checked_rows, learnable, places_among_all, require_rows, unchanged_on_error
+from oneclass.validation import checked_indices, checked_rows, learnable, places_among_all, rows_to_fit, unchanged_on_error
 
 
 class KernelModel(OutlierMixin, BaseEstimator):
@@ -54,8 +54,7 @@ class KernelModel(OutlierMixin, BaseEstimator):
         and hold until the next `fit`. Costs one factorisation, n³/3 flops, and twice that with the leave-one-out threshold.
         """
         with unchanged_on_error(self):
-            rows = learnable(checked_rows(self, X, first_time=True, at_least=2), y)
-            require_rows(rows, 2)
+            rows = rows_to_fit(self, X, y)
             self._sliding = self._afresh()
             with counted_from(places_among_all(y)):
                 self._sliding.learn(rows)

@@ -1,5 +1,6 @@
 """What is saved of a kernel model, and how it is read back: parameters, rows in their slots, β, threshold, per-row inverse."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from oneclass.kernels import FunctionKernel, Kernel, from_spec, is_built_in
 from oneclass.normality import Normality, per_row
 from oneclass.parameters import Parameters, Request
 from oneclass.sliding import SlidingModel
-from oneclass.state import Envelope, is_count, readable, require_claims
+from oneclass.state import Envelope, is_count, plain, readable, require_claims
 from oneclass.types import Floats, KernelFunction
 from oneclass.window import Ring
 
@@ -23,17 +24,29 @@ def model_to_envelope(model: BaseEstimator, sliding: SlidingModel | None) -> Env
     # As set, which need not be what is in force: parameters are read by `fit`.
     given = model.get_params(deep=False)
     given["kernel"] = _kernel_to_value(given["kernel"])
-    given = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
-    names = getattr(model, "feature_names_in_", None)
-    values: dict[str, Any] = {
-        "parameters": given,
-        "n_features": getattr(model, "n_features_in_", None),
-        "feature_names": None if names is None else [str(name) for name in names],
-    }
+    given = {name: plain(value) for name, value in given.items()}
+    values: dict[str, Any] = {"parameters": given, **features_to_values(model)}
     arrays: dict[str, Floats] = {}
     if sliding is not None:
         values["learnt"], arrays = _sliding_to_values(sliding)
     return Envelope(type(model).__name__, values, arrays)
+
+
+def features_to_values(model: BaseEstimator) -> dict[str, Any]:
+    """How many features a model has seen, and their names."""
+    names = getattr(model, "feature_names_in_", None)
+    return {
+        "n_features": getattr(model, "n_features_in_", None),
+        "feature_names": None if names is None else [str(name) for name in names],
+    }
+
+
+def restore_features(model: BaseEstimator, values: Mapping[str, Any]) -> None:
+    """Give a model what `features_to_values` told of another."""
+    if values["n_features"] is not None:
+        model.n_features_in_ = values["n_features"]
+    if values["feature_names"] is not None:
+        model.feature_names_in_ = np.array(values["feature_names"], dtype=object)
 
 
 @readable()
@@ -44,10 +57,7 @@ def model_from_envelope(model: BaseEstimator, envelope: Envelope, kernel: Kernel
     given = dict(envelope.values["parameters"])
     given["kernel"] = _kernel_from_value(given["kernel"], kernel)
     model.set_params(**given)
-    if envelope.values["n_features"] is not None:
-        model.n_features_in_ = envelope.values["n_features"]
-    if envelope.values["feature_names"] is not None:
-        model.feature_names_in_ = np.array(envelope.values["feature_names"], dtype=object)
+    restore_features(model, envelope.values)
     if "learnt" not in envelope.values:
         return None
     sliding = SlidingModel(model.framework, Request.from_values(envelope.values["learnt"]["request"], kernel))

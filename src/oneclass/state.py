@@ -59,6 +59,11 @@ def require_claims(claims: Mapping[str, object]) -> None:
         )
 
 
+def plain(value: Any) -> Any:
+    """A number of NumPy's own as Python's, which JSON knows."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def is_count(value: object) -> bool:
     """Whether a saved value is a whole number, 0 or more."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -66,6 +66,13 @@ def learnable(rows: Floats, y: object) -> Floats:
     return kept
 
 
+def rows_to_fit(estimator: BaseEstimator, X: object, y: object) -> Floats:
+    """The rows that `fit` learns: the checked ones of X whose label is not -1, at least two."""
+    rows = learnable(checked_rows(estimator, X, first_time=True, at_least=2), y)
+    require_rows(rows, 2)
+    return rows
+
+
 def places_among_all(y: object) -> Callable[[int], int]:
     """From the place of a row among those to be learnt to its place in the caller's call; what is negative stays as it is."""
     if y is None:

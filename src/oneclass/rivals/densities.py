@@ -8,7 +8,7 @@ from scipy.linalg import cho_factor, cho_solve
 from oneclass.errors import InvalidParameterError
 from oneclass.loops import squared_distances
 from oneclass.rivals.bandwidth import likeliest_width, toolbox_width
-from oneclass.rivals.rival import BLOCK_NUMBERS, Rival, in_blocks
+from oneclass.rivals.rival import Rival, blocks_of, in_blocks
 from oneclass.threshold import midway_density
 from oneclass.types import Floats
 from oneclass.validation import checked_number
@@ -76,11 +76,9 @@ class _Density(Rival):
         raise NotImplementedError
 
     def _of_learnt(self, rows: Floats) -> Floats:
-        step = max(1, BLOCK_NUMBERS // len(rows))
-        starts = range(0, len(rows), step)
-        return np.concatenate(
-            [self._of_block(rows[at : at + step], at if self._rule == "leave-one-out" else None) for at in starts]
-        )
+        leaves_out = self._rule == "leave-one-out"
+        blocks = blocks_of(len(rows), len(rows))
+        return np.concatenate([self._of_block(rows[block], block.start if leaves_out else None) for block in blocks])
 
     def _threshold(self, ascending: Floats, rate: float) -> float:
         return -midway_density(-ascending[::-1], rate)

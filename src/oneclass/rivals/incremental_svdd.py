@@ -16,7 +16,7 @@ from oneclass.saved import model_from_envelope, model_to_envelope
 from oneclass.state import Envelope, is_count, readable, require_claims, write_file
 from oneclass.threshold import p_values
 from oneclass.types import Floats, KernelFunction
-from oneclass.validation import checked_indices, checked_rows, learnable, require_rows, unchanged_on_error
+from oneclass.validation import checked_indices, checked_rows, learnable, rows_to_fit, unchanged_on_error
 
 
 class IncrementalSVDD(Rival):
@@ -75,8 +75,7 @@ class IncrementalSVDD(Rival):
         Parameters are read here (or at the first `partial_fit`) and hold until the next `fit`.
         """
         with unchanged_on_error(self):
-            rows = learnable(checked_rows(self, X, first_time=True, at_least=2), y)
-            require_rows(rows, 2)
+            rows = rows_to_fit(self, X, y)
             self._spheres = self._afresh()
             self._hold(self._spheres.learn(None, rows))
         return self

@@ -11,9 +11,8 @@ from oneclass.boundary import KernelBoundary
 from oneclass.errors import InvalidParameterError, NoAlarmWarning
 from oneclass.kernels import Kernel
 from oneclass.model import KernelModel
-from oneclass.parameters import request
 from oneclass.reconstruction import KernelReconstruction
-from oneclass.rivals.rival import OnParameters, Rival, in_blocks
+from oneclass.rivals.rival import OnParameters, Rival, in_blocks, rbf_for
 from oneclass.threshold import training_threshold
 from oneclass.types import Floats, KernelFunction
 from oneclass.validation import checked_number, checked_whole
@@ -103,11 +102,10 @@ class OCKELM(_KernelELM):
 class AAKELM(_KernelELM):
     """`KernelReconstruction` as the paper's stationary tables have it: learnt once, d(x) = ||x - x̂||² (Gautam et al. 2017).
 
-    `threshold`: "leave-one-out" is that of `KernelBoundary`; "training" is Thr1 of the toolbox and of the paper, a share
+    `threshold`: "leave-one-out" is that of `KernelReconstruction`; "training" is Thr1 of the toolbox and of the paper, a share
     `alarm_rate` of the training rows lies beyond; "mean-deviation" is Thr2, θ the mean of d plus 0.2 of its standard deviation,
     whatever `alarm_rate`; "feature-count" is Thr3, d the number of features with |x - x̂| > |x + x̂| / 2 and θ the share
-    `alarm_rate` of the features, rounded; "leave-one-out" is that of `KernelReconstruction`. Costs n³/3 + n² d flops to fit, n d a
-    row to score.
+    `alarm_rate` of the features, rounded. Costs n³/3 + n² d flops to fit, n d a row to score.
 
     >>> import numpy as np
     >>> model = AAKELM().fit(np.random.default_rng(0).normal(size=(100, 2)))
@@ -124,9 +122,8 @@ class GOCELM(OnParameters, Rival):
 
     d(x) = |k(x)ᵀβ - 1|, β = (K + (ρ/C) S K + I/C)⁻¹ 1. S says which rows belong together. `scatter` "laplacian": the Laplacian of
     the graph that joins each row with its `neighbours` nearest, weighed by the kernel; "within-class": (I - 11ᵀ/n)/n, all with all.
-    `weight` is ρ, 0 gives OCKELM. `threshold` "training": a share
-    `alarm_rate` of the training rows lies beyond θ. Costs 2/3 n³ flops more than OCKELM's
-    n³/3 to fit, n d a row to score.
+    `weight` is ρ, 0 gives OCKELM. `threshold` "training": a share `alarm_rate` of the training rows lies beyond θ. Costs 2/3 n³
+    flops more than OCKELM's n³/3 to fit, n d a row to score.
 
     >>> import numpy as np
     >>> model = GOCELM().fit(np.random.default_rng(0).normal(size=(100, 2)))
@@ -155,8 +152,7 @@ class GOCELM(OnParameters, Rival):
 
     def _learn(self, rows: Floats) -> Floats:
         weight = checked_number("weight", self.weight, takes_zero=True, hint="the ρ of the second ridge, 0 or more")
-        asked = request(kernel="rbf", width=self.width, C=self.C, alarm_rate=self.alarm_rate, threshold="training", window=None)
-        self._parameters = asked.parameters_for(rows)
+        self._parameters = rbf_for(rows, width=self.width, alarm_rate=self.alarm_rate, C=self.C)
         self._rows = self._parameters.scaled(rows)
         K = self._parameters.kernel(self._rows, self._rows)
         matrix = K + (weight / self._parameters.C) * self._scatter(K) @ K

@@ -6,8 +6,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from oneclass.errors import InvalidParameterError
-from oneclass.parameters import request
-from oneclass.rivals.rival import OnParameters, in_blocks
+from oneclass.rivals.rival import OnParameters, in_blocks, rbf_for
 from oneclass.rivals.sliding_rival import RefittedRival
 from oneclass.rivals.subspaces import checked_components, kept_directions
 from oneclass.threshold import training_threshold
@@ -58,8 +57,7 @@ class OnlineKernelPCA(OnParameters, RefittedRival):
 
     def _learn(self, rows: Floats) -> Floats:
         asked = checked_components(self.components)
-        chosen = request(kernel="rbf", width=self.width, C="auto", alarm_rate=self.alarm_rate, threshold="training", window=None)
-        self._parameters = chosen.parameters_for(rows)
+        self._parameters = rbf_for(rows, width=self.width, alarm_rate=self.alarm_rate)
         self._rows = self._parameters.scaled(rows)
         K = self._parameters.kernel(self._rows, self._rows)
         means = K.mean(axis=0)

@@ -1,16 +1,13 @@
 """The rival that bounds the worst case over all distributions of a mean and a covariance."""
 
 import warnings
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 
-from oneclass.kernels import RBF
-from oneclass.parameters import Parameters, request
-from oneclass.rivals.rival import OnParameters, Rival, in_blocks
+from oneclass.rivals.rival import OnParameters, Rival, in_blocks, rbf_for
 from oneclass.sliding import levels_to_the_caller
 from oneclass.threshold import midway_density
 from oneclass.types import Floats
@@ -53,7 +50,7 @@ class MinimaxProbability(OnParameters, Rival):
         ridge = checked_number("regularisation", self.regularisation, hint="the λ added to the covariance, such as 1e-6")
         nu = checked_number("mean_uncertainty", self.mean_uncertainty, takes_zero=True, hint="0 or more")
         rho = checked_number("covariance_uncertainty", self.covariance_uncertainty, takes_zero=True, hint="0 or more")
-        self._parameters = _parameters(self.width, self.alarm_rate, rows)
+        self._parameters = rbf_for(rows, width=self.width, alarm_rate=self.alarm_rate, widening=2.0)
         self._rows = self._parameters.scaled(rows)
         K = self._parameters.kernel(self._rows, self._rows)
         mean = K.mean(axis=0)
@@ -82,9 +79,3 @@ class MinimaxProbability(OnParameters, Rival):
 
     def _threshold(self, ascending: Floats, rate: float) -> float:
         return -midway_density(-ascending[::-1], rate, is_logarithmic=True)
-
-
-def _parameters(width: object, alarm_rate: object, rows: Floats) -> Parameters:
-    asked = request(kernel="rbf", width=width, C="auto", alarm_rate=alarm_rate, threshold="training", window=None)
-    chosen = asked.parameters_for(rows)
-    return replace(chosen, kernel=RBF(2.0 * chosen.width)) if asked.chooses_width else chosen

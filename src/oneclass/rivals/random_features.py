@@ -10,9 +10,8 @@ from sklearn.utils import check_random_state
 from oneclass.boundary import Boundary
 from oneclass.errors import InvalidParameterError
 from oneclass.normality import Framework, per_row
-from oneclass.parameters import request
 from oneclass.reconstruction import Reconstruction
-from oneclass.rivals.rival import in_blocks
+from oneclass.rivals.rival import in_blocks, rbf_for
 from oneclass.rivals.sliding_rival import SlidingRival
 from oneclass.sliding import ROWS_TO_CHOOSE_FROM
 from oneclass.threshold import training_threshold
@@ -87,10 +86,8 @@ class _RandomFeatures(SlidingRival):
         nodes = checked_whole("nodes", self.nodes, at_least=1, hint="hidden nodes")
         if self.activation not in _ACTIVATIONS:
             raise InvalidParameterError(f"activation={self.activation!r}: choose one of {', '.join(map(repr, _ACTIVATIONS))}")
-        asked = request(kernel="rbf", width=self.width, C=1.0, alarm_rate=self.alarm_rate, threshold="training", window=None)
-        chosen = asked.parameters_for(rows)
-        self.scale_ = chosen.scale
-        self.width_ = 2.0 * chosen.width if asked.chooses_width else chosen.width
+        chosen = rbf_for(rows, width=self.width, alarm_rate=self.alarm_rate, widening=2.0)
+        self.scale_, self.width_ = chosen.scale, chosen.width
         self._activation = self.activation
         random, d = check_random_state(self.random_state), rows.shape[1]
         if self.activation == "fourier":

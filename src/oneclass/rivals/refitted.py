@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import clone
 
 from oneclass.errors import InvalidParameterError, InvalidRowsError, StateError
-from oneclass.rivals.sliding_rival import RefittedRival, plain
+from oneclass.rivals.sliding_rival import RefittedRival
+from oneclass.state import plain
 from oneclass.threads import one_blas_thread
 from oneclass.threshold import training_threshold
 from oneclass.types import Floats

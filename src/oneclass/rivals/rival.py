@@ -3,7 +3,8 @@
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from dataclasses import replace
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
@@ -11,15 +12,16 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from oneclass.errors import InvalidParameterError, InvalidRowsError, NotLearntError
-from oneclass.parameters import Parameters
+from oneclass.kernels import RBF
+from oneclass.parameters import Parameters, request
 from oneclass.sliding import warn_of_no_alarm
 from oneclass.threads import one_blas_thread
 from oneclass.threshold import leave_one_out_threshold, midway_threshold, p_values
 from oneclass.types import Floats, Ints
-from oneclass.validation import checked_rate, checked_rows, learnable, require_rows, unchanged_on_error
+from oneclass.validation import checked_rate, checked_rows, rows_to_fit, unchanged_on_error
 
 _FOLDS = 5
-BLOCK_NUMBERS = 2**20
+_BLOCK_NUMBERS = 2**20
 """Numbers computed at a time when scoring: 8 MB."""
 
 
@@ -48,9 +50,7 @@ class Rival(OutlierMixin, BaseEstimator):
     def fit(self, X: object, y: object = None) -> Self:
         """Start afresh on rows X of shape (n, d), n >= 2; rows with y = -1 are not learnt."""
         with unchanged_on_error(self):
-            rows = learnable(checked_rows(self, X, first_time=True, at_least=2), y)
-            require_rows(rows, 2)
-            self._fit_rows(rows)
+            self._fit_rows(rows_to_fit(self, X, y))
         return self
 
     def score_samples(self, X: object) -> Floats:
@@ -174,8 +174,19 @@ class OnParameters:
         return self._parameters.scale.copy()
 
 
+def rbf_for(rows: Floats, *, width: object, alarm_rate: object, C: object = "auto", widening: float = 1.0) -> Parameters:
+    """The parameters of an RBF on these rows; an automatic width is the median distance of scaled rows, times `widening`."""
+    asked = request(kernel="rbf", width=width, C=C, alarm_rate=alarm_rate, threshold="training", window=None)
+    chosen = asked.parameters_for(rows)
+    return replace(chosen, kernel=RBF(widening * chosen.width)) if asked.chooses_width else chosen
+
+
+def blocks_of(count: int, numbers_per_row: int) -> list[slice]:
+    """The places of `count` rows, so many at a time that memory stays flat, each taking so many numbers."""
+    step = max(1, _BLOCK_NUMBERS // max(1, numbers_per_row))
+    return [slice(at, at + step) for at in range(0, count, step)]
+
+
 def in_blocks(measure: Callable[[Floats], Floats], rows: Floats, numbers_per_row: int) -> Floats:
     """`measure` of the rows, shape (n,), a block of them at a time: memory stays flat however many rows are asked for."""
-    step = max(1, BLOCK_NUMBERS // max(1, numbers_per_row))
-    parts: list[Any] = [measure(rows[at : at + step]) for at in range(0, len(rows), step)]
-    return np.concatenate(parts)
+    return np.concatenate([measure(rows[block]) for block in blocks_of(len(rows), numbers_per_row)])

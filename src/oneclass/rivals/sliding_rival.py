@@ -7,14 +7,15 @@ import numpy as np
 
 from oneclass.errors import NotLearntError, StateError
 from oneclass.rivals.rival import Rival
-from oneclass.state import Envelope, readable, require_claims, write_file
+from oneclass.saved import features_to_values, restore_features
+from oneclass.state import Envelope, plain, readable, require_claims, write_file
 from oneclass.types import Floats
 from oneclass.validation import (
     checked_indices,
     checked_rows,
     checked_whole,
     learnable,
-    require_rows,
+    rows_to_fit,
     unchanged_on_error,
 )
 
@@ -33,8 +34,7 @@ class SlidingRival(Rival):
     def fit(self, X: object, y: object = None) -> Self:
         """Start afresh on rows X of shape (n, d), n >= 2; the last `window` are kept, rows with y = -1 are not learnt."""
         with unchanged_on_error(self):
-            rows = learnable(checked_rows(self, X, first_time=True, at_least=2), y)
-            require_rows(rows, 2)
+            rows = rows_to_fit(self, X, y)
             self._is_going_on = False
             self._slide_to(rows)
         return self
@@ -96,12 +96,7 @@ class RefittedRival(SlidingRival):
 
     def to_bytes(self) -> bytes:
         """The window and the parameters, without pickle: the same bytes for the same state."""
-        names = getattr(self, "feature_names_in_", None)
-        values = {
-            "parameters": self._parameters_to_values(),
-            "n_features": getattr(self, "n_features_in_", None),
-            "feature_names": None if names is None else [str(name) for name in names],
-        }
+        values = {"parameters": self._parameters_to_values(), **features_to_values(self)}
         return Envelope(type(self).__name__, values, {"window": self._window} if hasattr(self, "_window") else {}).to_bytes()
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -126,10 +121,7 @@ class RefittedRival(SlidingRival):
                 "the window holds its rows": restored.window is None or len(window) <= restored.window,
             }
         )
-        if features is not None:
-            restored.n_features_in_ = features
-        if names is not None:
-            restored.feature_names_in_ = np.array(names, dtype=object)
+        restore_features(restored, envelope.values)
         if "window" in envelope.arrays:
             restored._slide_to(window)
         return restored
@@ -141,8 +133,3 @@ class RefittedRival(SlidingRival):
     @classmethod
     def _parameters_from_values(cls, values: dict[str, Any]) -> dict[str, Any]:
         return values
-
-
-def plain(value: Any) -> Any:
-    """A number of NumPy's own as Python's."""
-    return value.item() if isinstance(value, np.generic) else value
