@@ -284,6 +284,16 @@ def write(out: Path, text: str, findings: list[Finding], slack: float) -> None:
         table.writerows([f.what, f.must, f"{f.measured:.4g}", f.best and f"{f.best:.4g}", f.is_kept(slack)] for f in findings)
 
 
+def conclude(text: str, findings: list[Finding], out: Path | None, slack: float, *, gates: bool) -> None:
+    """Print the page, keep it if there is an `out`, and fail where a must is missed if that `gates`."""
+    print(text)
+    if out is not None:
+        write(out, text, findings, slack)
+    missed = [finding.what for finding in findings if finding.is_kept(slack) is False]
+    if gates and missed:
+        sys.exit("missed: " + "; ".join(missed))
+
+
 def main() -> None:
     """Measure everything, say what was found and, if asked to, fail where a must is missed."""
     parser = argparse.ArgumentParser(description="Measure the engine against a naive NumPy model.")
@@ -303,12 +313,7 @@ def main() -> None:
     findings += memory_findings(1000 if asked.quick else 2500)
     findings += import_findings(3 if asked.quick else 15)
     text = page(findings, times, started, load_before, is_quick=asked.quick, flags=" --quick" if asked.quick else "")
-    print(text)
-    if out is not None:
-        write(out, text, findings, slack)
-    missed = [finding.what for finding in findings if finding.is_kept(slack) is False]
-    if asked.gate and missed:
-        sys.exit("missed: " + "; ".join(missed))
+    conclude(text, findings, out, slack, gates=asked.gate)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ instead, unless --out is given.
 
 import argparse
 import os
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import numpy as np
-from engine import ROOT, interleaved, load, seconds, surroundings, write
+from engine import ROOT, conclude, interleaved, load, seconds, surroundings
 from footprint import Finding, compared
 from sklearn.svm import OneClassSVM
 
@@ -200,12 +199,7 @@ def main() -> None:
         findings += found
         times.append(row)
     text = page(findings, times, started, load_before, is_quick=asked.quick)
-    print(text)
-    if out is not None:
-        write(out, text, findings, slack)
-    missed = [finding.what for finding in findings if finding.is_kept(slack) is False]
-    if asked.gate and missed:
-        sys.exit("missed: " + "; ".join(missed))
+    conclude(text, findings, out, slack, gates=asked.gate)
 
 
 if __name__ == "__main__":

@@ -77,8 +77,8 @@ def places_among_all(y: object) -> Callable[[int], int]:
     """From the place of a row among those to be learnt to its place in the caller's call; what is negative stays as it is."""
     if y is None:
         return lambda row: row
-    kept = np.flatnonzero(np.asarray(y).reshape(-1) != -1)
-    return lambda row: int(kept[row]) if row >= 0 else row
+    # Looked for only when there is an error to tell of.
+    return lambda row: int(np.flatnonzero(np.asarray(y).reshape(-1) != -1)[row]) if row >= 0 else row
 
 
 def checked_labels(labels: object, count: int) -> NDArray[Any]:
